@@ -1,0 +1,99 @@
+//! What one commit carries: values, deletes, and who is told about them.
+
+use std::collections::VecDeque;
+
+use crate::completion::Completion;
+use crate::key;
+use crate::limits::BATCH_BYTES_MAX;
+use crate::store::Op;
+
+/// Operations that share one [`Store::commit`](crate::store::Store::commit).
+#[derive(Default)]
+pub(crate) struct Batch {
+    /// One member at least asked for an fsync.
+    pub(crate) durable: bool,
+    /// No further operation may join.
+    pub(crate) sealed: bool,
+    /// The new id ceiling, if this is a lease.
+    pub(crate) ceiling: Option<u64>,
+    /// The meta record that carries the ceiling.
+    pub(crate) meta: Option<Vec<u8>>,
+    /// Values (envelopes) one after another.
+    pub(crate) values: Vec<u8>,
+    /// Id and end of each value in `values`.
+    pub(crate) puts: Vec<(u64, usize)>,
+    /// Ids to delete.
+    pub(crate) deletes: Vec<u64>,
+    /// Who is told, in order of submission.
+    pub(crate) parts: Vec<Part>,
+}
+
+/// One operation of a batch, or a run of them with one completion.
+pub(crate) struct Part {
+    pub(crate) completion: Completion,
+    pub(crate) kind: PartKind,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PartKind {
+    /// `count` entries from id `first` on, whose values are in `puts`.
+    Push { first: u64, count: u32 },
+    /// Acks of delivered items: `count` ids in `deletes` from `start` on, each with a token of its own.
+    Ack { start: usize, count: u32 },
+    /// One call that acks ids which may be unknown.
+    AckIds { start: usize, count: u32 },
+    /// Nothing but a wait for durability.
+    Flush,
+}
+
+impl Batch {
+    /// The batch at the end of the line, when `bytes` more may still join it; else a new one behind it.
+    pub(crate) fn open(line: &mut VecDeque<Batch>, bytes: usize, alone: bool) -> Option<&mut Batch> {
+        let joins = !alone
+            && line.back().is_some_and(|last| {
+                !last.sealed && (last.values.is_empty() || last.values.len() + bytes <= BATCH_BYTES_MAX)
+            });
+        if !joins {
+            line.push_back(Batch { sealed: alone, ..Batch::default() });
+        }
+        line.back_mut()
+    }
+
+    pub(crate) fn add_part(&mut self, completion: Completion, kind: PartKind) {
+        self.parts.push(Part { completion, kind });
+    }
+
+    /// Calls `commit` with the operations, deletes whose id is in `missing` left out. Puts come first: an ack of an
+    /// entry can only follow its push.
+    pub(crate) fn with_ops<R>(&self, missing: &[u64], commit: impl FnOnce(&[Op<'_>]) -> R) -> R {
+        let keys: Vec<[u8; 9]> = self.puts.iter().map(|&(id, _)| key::entry(id)).collect();
+        let gone: Vec<[u8; 9]> =
+            self.deletes.iter().filter(|id| !missing.contains(id)).map(|&id| key::entry(id)).collect();
+        let mut ops = Vec::with_capacity(keys.len() + gone.len() + 1);
+        if let Some(meta) = &self.meta {
+            ops.push(Op::Put(&key::META_KEY, meta));
+        }
+        let mut rest = self.values.as_slice();
+        let mut start = 0;
+        for (key, &(_, end)) in keys.iter().zip(&self.puts) {
+            let (value, tail) = rest.split_at(end - start);
+            ops.push(Op::Put(key, value));
+            (rest, start) = (tail, end);
+        }
+        ops.extend(gone.iter().map(|key| Op::Delete(key)));
+        commit(&ops)
+    }
+
+    /// How many operations it carries.
+    pub(crate) fn operations(&self) -> u64 {
+        (self.puts.len() + self.deletes.len()) as u64
+    }
+
+    /// A parked thread whose operation is in this batch.
+    pub(crate) fn thread(&self) -> Option<&crate::completion::Ticket> {
+        self.parts.iter().find_map(|part| match &part.completion {
+            Completion::Ticket(ticket) if ticket.can_lead() => Some(ticket.as_ref()),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,428 @@
+//! Handing entries out and taking them back: the walk from the head, handles, acks and nacks.
+
+use std::time::{Duration, Instant};
+
+use crate::batch::{Batch, PartKind};
+use crate::code::{ErrorCode, Outcome};
+use crate::completion::{Completion, Entry};
+use crate::durability::Durability;
+use crate::envelope;
+use crate::error::{AckError, Failure, PushError};
+use crate::key;
+use crate::limits::SWEEP_BYTES_MAX;
+use crate::push::Taken;
+use crate::reserved::{Handle, Reserved};
+use crate::state::{Flight, Shared, State};
+use crate::sync::Arc;
+
+/// An id that was picked and marked, and whose value is not read yet.
+#[derive(Clone, Copy)]
+struct Pick {
+    id: u64,
+    generation: u64,
+    deliveries: u32,
+}
+
+/// A pick whose value was read.
+struct Read {
+    pick: Pick,
+    value: Vec<u8>,
+    /// Where the payload begins in `value`.
+    offset: usize,
+}
+
+/// A delivered item as the queue sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InFlight {
+    /// The entry's id.
+    pub id: u64,
+    /// How often it was delivered since open.
+    pub deliveries: u32,
+    /// How long ago it was delivered.
+    pub age: Duration,
+}
+
+impl Shared {
+    /// Hands out ready entries in id order: at most `max`, and about [`SWEEP_BYTES_MAX`] payload bytes. Never waits;
+    /// empty when nothing is ready. An error means that nothing was handed out.
+    pub(crate) fn take(self: &Arc<Self>, max: usize) -> Result<Vec<Reserved>, Failure> {
+        loop {
+            let picks = {
+                let mut state = self.state.lock();
+                if state.finishing {
+                    return Err(PushError::Closed.into());
+                }
+                state.pick(max)
+            };
+            if picks.is_empty() {
+                return Ok(Vec::new());
+            }
+            let (read, failure) = self.read_picks(&picks);
+            let items = self.confirm(read);
+            match failure {
+                _ if !items.is_empty() => return Ok(items),
+                Some(failure) => return Err(failure),
+                None => {}
+            }
+        }
+    }
+
+    /// Reads the values of `picks`, as far as they are there and the byte limit allows; the others are unmarked.
+    fn read_picks(&self, picks: &[Pick]) -> (Vec<Read>, Option<Failure>) {
+        let mut read = Vec::with_capacity(picks.len());
+        let mut bytes = 0;
+        let mut hole_upto = 0;
+        for (place, pick) in picks.iter().enumerate() {
+            if pick.id < hole_upto {
+                self.state.lock().forget(*pick);
+                continue;
+            }
+            match self.read_value(pick.id) {
+                Ok(Some((value, offset))) => {
+                    bytes += value.len();
+                    read.push(Read { pick: *pick, value, offset });
+                }
+                Ok(None) => match self.next_stored(pick.id) {
+                    Ok(next) => hole_upto = self.skip_hole(*pick, next),
+                    Err(error) => {
+                        self.give_back(picks.get(place..).unwrap_or(&[]));
+                        return (read, Some(Failure::of_store(&error, None)));
+                    }
+                },
+                Err(failure) => {
+                    self.give_back(picks.get(place..).unwrap_or(&[]));
+                    return (read, Some(failure));
+                }
+            }
+            if bytes >= SWEEP_BYTES_MAX {
+                self.give_back(picks.get(place + 1..).unwrap_or(&[]));
+                break;
+            }
+        }
+        (read, None)
+    }
+
+    /// Nothing is stored from `pick` up to `next`: a failed commit's gap, or entries that were acked by id. The walk
+    /// goes on behind it. Returns where the hole ends.
+    fn skip_hole(&self, pick: Pick, next: Option<u64>) -> u64 {
+        let mut state = self.state.lock();
+        state.forget(pick);
+        let end = next.unwrap_or(u64::MAX);
+        let visible = state.visible();
+        state.cursor = state.cursor.max(end.min(visible));
+        end
+    }
+
+    /// Unmarks picks that were not read.
+    fn give_back(&self, picks: &[Pick]) {
+        let mut state = self.state.lock();
+        for pick in picks {
+            state.unpick(*pick);
+        }
+        self.wake_ready(&state);
+    }
+
+    /// Makes items of what was read, leaving out what was settled by id meanwhile.
+    ///
+    /// ORDER: after the read. An ack that came between pick and read decides; its entry is not handed out.
+    fn confirm(self: &Arc<Self>, read: Vec<Read>) -> Vec<Reserved> {
+        let mut items = Vec::with_capacity(read.len());
+        let mut state = self.state.lock();
+        for Read { pick, value, offset } in read {
+            match state.flights.get_mut(&pick.id) {
+                Some(flight) if flight.generation == pick.generation && flight.acking == 0 => {
+                    state.counters.delivered += 1;
+                    state.counters.redelivered += u64::from(pick.deliveries > 1);
+                    let handle = Handle { id: pick.id, generation: pick.generation };
+                    items.push(Reserved::new(Arc::clone(self), handle, pick.deliveries, value, offset));
+                }
+                Some(flight) if flight.generation == pick.generation => flight.orphaned = true,
+                _ => {}
+            }
+        }
+        items
+    }
+
+    /// The value of entry `id` and where its payload begins.
+    pub(crate) fn read_value(&self, id: u64) -> Result<Option<(Vec<u8>, usize)>, Failure> {
+        let value = self.store.get(&key::entry(id)).map_err(|error| Failure::of_store(&error, Some(id)))?;
+        let Some(value) = value else { return Ok(None) };
+        match envelope::payload_offset(&value) {
+            Ok(offset) => Ok(Some((value, offset))),
+            Err(reason) => Err(Failure::new(
+                ErrorCode::Corrupt,
+                Outcome::NotDone,
+                format!("entry {id} has no valid envelope: {reason}"),
+            )),
+        }
+    }
+
+    /// The first unacked entry whose id is not below `from`.
+    pub(crate) fn entry_from(&self, from: u64) -> Result<Option<Entry>, Failure> {
+        let mut from = from;
+        loop {
+            let next = self.next_stored(from).map_err(|error| Failure::of_store(&error, None))?;
+            let Some(id) = next else { return Ok(None) };
+            if let Some((mut value, offset)) = self.read_value(id)? {
+                value.drain(..offset);
+                return Ok(Some(Entry { id, payload: value }));
+            }
+            // Acked between the two calls.
+            from = id.saturating_add(1);
+        }
+    }
+
+    /// Marks what `handles` hold as being acked and puts the deletes in the line. The first settle wins: the answer
+    /// says for each handle whether it still held its item.
+    pub(crate) fn ack_handles(
+        self: &Arc<Self>,
+        handles: &[Handle],
+        completion: impl FnOnce(u64) -> Completion,
+    ) -> Result<(Vec<bool>, Taken), AckError> {
+        let mut state = self.state.lock();
+        if let Some(refusal) = state.write_refusal() {
+            return Err(refusal.into());
+        }
+        self.start_committer(&mut state)?;
+        let accepted: Vec<bool> = handles.iter().map(|handle| state.mark_acking(*handle)).collect();
+        let ids =
+            handles.iter().zip(&accepted).filter(|(_, accepted)| **accepted).map(|(handle, _)| handle.id);
+        let ids: Vec<u64> = ids.collect();
+        let count = ids.len() as u64;
+        let token = state.next_token;
+        state.next_token += count;
+        if ids.is_empty() {
+            return Ok((accepted, Taken { token, settled: Some(Ok(0)) }));
+        }
+        let completion = completion(token);
+        let part = |count: usize| PartKind::Ack { start: 0, count: u32::try_from(count).unwrap_or(u32::MAX) };
+        match self.durability {
+            Durability::None => {
+                let mut batch = Batch { deletes: ids, ..Batch::default() };
+                batch.add_part(Completion::Nobody, part(batch.deletes.len()));
+                let settled = self.settle_inline(state, batch, &completion, Ok(1));
+                return Ok((accepted, Taken { token, settled }));
+            }
+            Durability::Sync => {
+                for (id, offset) in ids.into_iter().zip(0u64..) {
+                    let mut batch =
+                        Batch { durable: true, sealed: true, deletes: vec![id], ..Batch::default() };
+                    batch.add_part(completion.at(offset), part(1));
+                    state.line.push_back(batch);
+                }
+            }
+            Durability::Group => {
+                if let Some(batch) = Batch::open(&mut state.line, 0, false) {
+                    let start = batch.deletes.len();
+                    batch.durable = true;
+                    batch.deletes.extend_from_slice(&ids);
+                    let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+                    batch.add_part(completion, PartKind::Ack { start, count });
+                }
+            }
+        }
+        self.elect(&mut state);
+        Ok((accepted, Taken { token, settled: None }))
+    }
+
+    /// Acks by id; ids that are not stored are fine. One token, told the number removed.
+    pub(crate) fn ack_ids(
+        self: &Arc<Self>,
+        ids: &[u64],
+        completion: impl FnOnce(u64) -> Completion,
+    ) -> Result<Taken, AckError> {
+        let mut state = self.state.lock();
+        if let Some(refusal) = state.write_refusal() {
+            return Err(refusal.into());
+        }
+        self.start_committer(&mut state)?;
+        let token = state.next_token;
+        state.next_token += 1;
+        if ids.is_empty() {
+            return Ok(Taken { token, settled: Some(Ok(0)) });
+        }
+        for &id in ids {
+            state.mark_acking_by_id(id);
+        }
+        if let Some(batch) = Batch::open(&mut state.line, 0, self.durability == Durability::Sync) {
+            let start = batch.deletes.len();
+            batch.durable |= self.durability != Durability::None;
+            batch.deletes.extend_from_slice(ids);
+            let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+            batch.add_part(completion(token), PartKind::AckIds { start, count });
+        }
+        self.elect(&mut state);
+        Ok(Taken { token, settled: None })
+    }
+
+    /// Puts an item back in its place. False when it was settled already, or an ack of it is under way.
+    pub(crate) fn nack(&self, handle: Handle, counts: bool) -> bool {
+        let mut state = self.state.lock();
+        let held = state.flights.get(&handle.id);
+        let held = held.is_some_and(|flight| flight.generation == handle.generation && flight.acking == 0);
+        if held {
+            state.return_to_ready(handle.id, counts);
+            state.counters.nacked += u64::from(counts);
+            self.wake_ready(&state);
+        }
+        held
+    }
+
+    /// Puts whichever delivery of `id` there is back in its place.
+    pub(crate) fn nack_id(&self, id: u64) -> bool {
+        let generation = self.state.lock().flights.get(&id).map(|flight| flight.generation);
+        generation.is_some_and(|generation| generation != 0 && self.nack(Handle { id, generation }, true))
+    }
+
+    /// A handle went away without a settle: its item goes back, or will when the ack under way fails.
+    pub(crate) fn release(&self, handle: Handle) {
+        let mut state = self.state.lock();
+        match state.flights.get_mut(&handle.id) {
+            Some(flight) if flight.generation == handle.generation && flight.acking > 0 => {
+                flight.orphaned = true;
+            }
+            Some(flight) if flight.generation == handle.generation => {
+                state.return_to_ready(handle.id, true);
+                state.counters.nacked += 1;
+                self.wake_ready(&state);
+            }
+            _ => {}
+        }
+    }
+
+    /// Wakes those who wait for an entry, if there may be one.
+    pub(crate) fn wake_ready(&self, state: &State) {
+        if !state.may_be_ready() {
+            return;
+        }
+        if state.ready_waiters > 0 {
+            self.ready.notify_all();
+        }
+        if state.demands.iter().any(|demand| demand.wanted > 0) {
+            self.read.notify_one();
+        }
+    }
+
+    pub(crate) fn in_flight(&self) -> Vec<InFlight> {
+        let state = self.state.lock();
+        let delivered = state.flights.iter().filter(|(_, flight)| flight.generation != 0);
+        let mut list: Vec<InFlight> = delivered
+            .map(|(&id, flight)| InFlight { id, deliveries: flight.deliveries, age: flight.since.elapsed() })
+            .collect();
+        list.sort_unstable_by_key(|item| item.id);
+        list
+    }
+}
+
+impl State {
+    /// Marks up to `max` ready ids, lowest first.
+    fn pick(&mut self, max: usize) -> Vec<Pick> {
+        let mut picks = Vec::new();
+        let visible = self.visible();
+        let since = Instant::now();
+        while picks.len() < max {
+            // Returned ids lie below the cursor: they were delivered before.
+            let (id, before) = match self.returned.pop_first() {
+                Some(returned) => returned,
+                None if self.cursor < visible => {
+                    let id = self.cursor;
+                    self.cursor += 1;
+                    if self.flights.contains_key(&id) {
+                        continue;
+                    }
+                    (id, 0)
+                }
+                None => break,
+            };
+            let generation = self.next_generation;
+            self.next_generation += 1;
+            let deliveries = before.saturating_add(1);
+            self.flights.insert(id, Flight { generation, deliveries, acking: 0, orphaned: false, since });
+            self.in_flight += 1;
+            picks.push(Pick { id, generation, deliveries });
+        }
+        picks
+    }
+
+    /// The picked id is not stored: it is neither ready nor in flight.
+    fn forget(&mut self, pick: Pick) {
+        if self.flights.get(&pick.id).is_some_and(|flight| flight.generation == pick.generation) {
+            self.flights.remove(&pick.id);
+            self.in_flight -= 1;
+        }
+    }
+
+    /// The picked id was not read: it is ready as before.
+    fn unpick(&mut self, pick: Pick) {
+        let Some(flight) = self.flights.get_mut(&pick.id) else { return };
+        if flight.generation != pick.generation {
+            return;
+        }
+        flight.deliveries -= 1;
+        if flight.acking > 0 {
+            flight.orphaned = true;
+        } else {
+            self.return_to_ready(pick.id, true);
+        }
+    }
+
+    /// Moves an item from flight to ready; a delivery that nobody saw is not counted.
+    fn return_to_ready(&mut self, id: u64, counts: bool) {
+        if let Some(flight) = self.flights.remove(&id) {
+            self.in_flight -= u64::from(flight.generation != 0);
+            let deliveries = if counts { flight.deliveries } else { flight.deliveries.saturating_sub(1) };
+            self.returned.insert(id, deliveries);
+        }
+    }
+
+    fn mark_acking(&mut self, handle: Handle) -> bool {
+        match self.flights.get_mut(&handle.id) {
+            Some(flight) if flight.generation == handle.generation && flight.acking == 0 => {
+                flight.acking = 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// An ack by id takes the entry out of what can be delivered, whether it exists or not.
+    fn mark_acking_by_id(&mut self, id: u64) {
+        let deliveries = self.returned.remove(&id);
+        let flight = self.flights.entry(id).or_insert_with(|| Flight {
+            generation: 0,
+            deliveries: deliveries.unwrap_or(0),
+            acking: 0,
+            orphaned: false,
+            since: Instant::now(),
+        });
+        flight.acking += 1;
+    }
+
+    /// The entry's delete is committed. False when another ack had removed it.
+    pub(crate) fn remove(&mut self, id: u64) -> bool {
+        let Some(flight) = self.flights.remove(&id) else { return false };
+        self.in_flight -= u64::from(flight.generation != 0);
+        self.stored = self.stored.saturating_sub(1);
+        self.counters.acked += 1;
+        true
+    }
+
+    /// One ack of this entry failed, or found nothing.
+    pub(crate) fn unack(&mut self, id: u64) {
+        let Some(flight) = self.flights.get_mut(&id) else { return };
+        flight.acking = flight.acking.saturating_sub(1);
+        if flight.acking > 0 {
+            return;
+        }
+        if flight.orphaned {
+            self.return_to_ready(id, true);
+        } else if flight.generation == 0 {
+            // Never delivered: the walk finds it again, or it was never there.
+            let deliveries = flight.deliveries;
+            self.flights.remove(&id);
+            if id < self.cursor {
+                self.returned.insert(id, deliveries);
+            }
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Taking pushes in: checks, slots, ids, the way into the line or among those who wait.
+
+use crate::batch::{Batch, PartKind};
+use crate::completion::{Completion, Settlements};
+use crate::durability::Durability;
+use crate::envelope;
+use crate::error::{Failure, PushError};
+use crate::group_commit::Verdict;
+use crate::limits::{ID_MAX, PAYLOAD_BYTES_MAX, WAITING_BYTES_MAX};
+use crate::state::{Shared, State, Waiting};
+use crate::sync::{Arc, MutexGuard};
+
+/// Payloads that lie one after another in one buffer.
+#[derive(Clone, Copy)]
+pub(crate) struct Payloads<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) lengths: &'a [u32],
+}
+
+/// What a push does when there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// Each payload for itself; what finds no room waits.
+    Each,
+    /// All in one commit; waits until all fit.
+    Whole,
+    /// As `Whole`, but refused instead of waiting for room.
+    Now,
+}
+
+/// An operation that was taken in.
+pub(crate) struct Taken {
+    /// The token of the first payload.
+    pub(crate) token: u64,
+    /// Settled on this thread; nobody is told again.
+    pub(crate) settled: Option<Result<u64, Failure>>,
+}
+
+impl Payloads<'_> {
+    /// Checks everything that can be refused before an id or a slot is used.
+    fn check(&self) -> Result<(), PushError> {
+        let mut total = 0usize;
+        for &length in self.lengths {
+            let bytes = length as usize;
+            if bytes > PAYLOAD_BYTES_MAX {
+                return Err(PushError::TooLarge { bytes, limit: PAYLOAD_BYTES_MAX });
+            }
+            total = total.saturating_add(bytes);
+        }
+        // INVARIANT of the callers: lengths describe exactly the buffer.
+        if total == self.bytes.len() {
+            Ok(())
+        } else {
+            Err(PushError::TooLarge { bytes: total, limit: self.bytes.len() })
+        }
+    }
+
+    /// The envelopes of all payloads one after another, and where each ends.
+    fn envelopes(&self) -> (Vec<u8>, Vec<usize>) {
+        let mut values = Vec::with_capacity(self.bytes.len() + self.lengths.len() * envelope::OVERHEAD);
+        let mut ends = Vec::with_capacity(self.lengths.len());
+        let mut rest = self.bytes;
+        for &length in self.lengths {
+            let (payload, tail) = rest.split_at(length as usize);
+            envelope::encode(payload, &mut values);
+            ends.push(values.len());
+            rest = tail;
+        }
+        (values, ends)
+    }
+}
+
+impl Shared {
+    /// Takes pushes in. `completion` is told for the token it is given; `Ok(None)` only for [`Admission::Now`] on a
+    /// full queue.
+    pub(crate) fn submit(
+        self: &Arc<Self>,
+        payloads: Payloads<'_>,
+        admission: Admission,
+        durability: Option<Durability>,
+        completion: impl FnOnce(u64) -> Completion,
+    ) -> Result<Option<Taken>, PushError> {
+        payloads.check()?;
+        let count = payloads.lengths.len() as u64;
+        if admission != Admission::Each && count > self.capacity {
+            return Err(PushError::TooMany { count, capacity: self.capacity });
+        }
+        // Bytes are copied before the lock is taken: the copy is the long part.
+        let (values, ends) = payloads.envelopes();
+        let durability = durability.unwrap_or(self.durability);
+
+        let mut state = self.state.lock();
+        self.admit(&state, admission, count, values.len())?;
+        if admission == Admission::Now && !self.has_room_now(&state, count) {
+            return Ok(None);
+        }
+        self.start_committer(&mut state)?;
+        let token = state.next_token;
+        state.next_token += count;
+        let completion = completion(token);
+        if count == 0 {
+            return Ok(Some(Taken { token, settled: Some(Ok(state.next_id)) }));
+        }
+
+        let fits = self.fits_now(&state, count, admission);
+        if fits == count && durability == Durability::None {
+            return Ok(Some(self.push_inline(state, token, &values, &ends, &completion)));
+        }
+        if fits > 0 {
+            let first = state.claim(fits);
+            let (now, _) = ends.split_at(usize::try_from(fits).unwrap_or(ends.len()));
+            let end = now.last().copied().unwrap_or(0);
+            let whole = admission != Admission::Each;
+            state.enqueue_push(first, values.get(..end).unwrap_or(&[]), now, durability, &completion, whole);
+        }
+        let mut settlements = Settlements::default();
+        if fits < count {
+            state.wait_for_room(token, fits, &values, ends, durability, &completion, admission);
+        }
+        if fits < count || state.lease_runs_low() {
+            state.grant(self.capacity, &mut settlements);
+        }
+        self.elect(&mut state);
+        drop(state);
+        settlements.tell();
+        Ok(Some(Taken { token, settled: None }))
+    }
+
+    /// Refuses what could never be taken in.
+    fn admit(&self, state: &State, admission: Admission, count: u64, bytes: usize) -> Result<(), PushError> {
+        if state.closed {
+            return Err(PushError::Closed);
+        }
+        if let Some(poison) = &state.poison {
+            return Err(PushError::Store(poison.clone()));
+        }
+        if admission != Admission::Each && state.next_id.saturating_add(count) > ID_MAX + 1 {
+            return Err(PushError::IdsExhausted);
+        }
+        let waits = !state.waiting.is_empty() || state.room(self.capacity) < count;
+        if waits && state.waiting_bytes > 0 && state.waiting_bytes.saturating_add(bytes) > WAITING_BYTES_MAX {
+            return Err(PushError::WaitingLimit { limit: WAITING_BYTES_MAX });
+        }
+        Ok(())
+    }
+
+    /// Whether `count` more entries have room even after everybody who waits (for ids only, then) was served.
+    fn has_room_now(&self, state: &State, count: u64) -> bool {
+        let ahead: u64 = state.waiting.values().map(|waiting| waiting.ends.len() as u64).sum();
+        state.room(self.capacity) >= ahead + count
+    }
+
+    /// How many of `count` payloads can have a slot and an id at once.
+    fn fits_now(&self, state: &State, count: u64, admission: Admission) -> u64 {
+        if !state.waiting.is_empty() {
+            return 0;
+        }
+        let fits = count.min(state.room(self.capacity)).min(state.ids_left());
+        if admission == Admission::Each || fits == count { fits } else { 0 }
+    }
+
+    /// A push without durability: on this thread if the store can do that without blocking, else in the line.
+    fn push_inline(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'_, State>,
+        token: u64,
+        values: &[u8],
+        ends: &[usize],
+        completion: &Completion,
+    ) -> Taken {
+        let count = ends.len() as u64;
+        let first = state.claim(count);
+        let part = PartKind::Push { first, count: u32::try_from(count).unwrap_or(u32::MAX) };
+        let puts = ends.iter().zip(first..).map(|(&end, id)| (id, end)).collect();
+        let mut batch = Batch { values: values.to_vec(), puts, ..Batch::default() };
+        batch.add_part(Completion::Nobody, part);
+        self.settle_inline(state, batch, completion, Ok(first))
+            .map_or(Taken { token, settled: None }, |settled| Taken { token, settled: Some(settled) })
+    }
+
+    /// Commits `batch`, which holds one part without completion, on this thread; the outcome is `success` or the
+    /// failure. `None`: it went into the line with `completion` instead.
+    pub(crate) fn settle_inline(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'_, State>,
+        mut batch: Batch,
+        completion: &Completion,
+        success: Result<u64, Failure>,
+    ) -> Option<Result<u64, Failure>> {
+        state.inline += 1;
+        drop(state);
+        let verdict = self.commit_inline(&batch);
+        let mut settlements = Settlements::default();
+        let mut state = self.state.lock();
+        state.inline -= 1;
+        let outcome = match verdict {
+            None => {
+                for part in &mut batch.parts {
+                    part.completion = completion.clone();
+                }
+                state.line.push_back(batch);
+                None
+            }
+            Some(verdict) => {
+                let outcome = match &verdict {
+                    Verdict::Done { .. } => success,
+                    Verdict::Failed { failure, .. } => Err(failure.clone()),
+                };
+                self.settle_batch(&mut state, batch, verdict, &mut settlements);
+                Some(outcome)
+            }
+        };
+        self.elect(&mut state);
+        drop(state);
+        settlements.tell();
+        outcome
+    }
+
+    /// Takes a push back that still waits for room or ids. False once it has an id: it settles by its commit.
+    pub(crate) fn withdraw(&self, token: u64) -> bool {
+        let mut settlements = Settlements::default();
+        let mut state = self.state.lock();
+        let Some(waiting) = state.waiting.remove(&token) else { return false };
+        state.waiting_bytes -= waiting.values.len();
+        // A large one at the head may have kept smaller ones waiting.
+        state.grant(self.capacity, &mut settlements);
+        self.elect(&mut state);
+        drop(state);
+        settlements.tell();
+        true
+    }
+
+    /// Stops intake: what waits for room is refused, what has an id commits.
+    pub(crate) fn close(&self) {
+        let mut settlements = Settlements::default();
+        let mut state = self.state.lock();
+        state.closed = true;
+        state.refuse_waiting(&PushError::Closed.into(), &mut settlements);
+        drop(state);
+        settlements.tell();
+        self.ready.notify_all();
+        self.read.notify_all();
+    }
+}
+
+impl State {
+    /// Lets the payloads from place `skip` on wait: each for itself, or all as one.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one submission, taken apart once")]
+    fn wait_for_room(
+        &mut self,
+        token: u64,
+        skip: u64,
+        values: &[u8],
+        ends: Vec<usize>,
+        durability: Durability,
+        completion: &Completion,
+        admission: Admission,
+    ) {
+        if admission != Admission::Each {
+            self.waiting_bytes += values.len();
+            let waiting =
+                Waiting { values: values.to_vec(), ends, durability, completion: completion.clone() };
+            self.waiting.insert(token, waiting);
+            return;
+        }
+        let mut start = 0;
+        for (end, offset) in ends.into_iter().zip(0u64..) {
+            if offset >= skip
+                && let Some(value) = values.get(start..end)
+            {
+                self.waiting_bytes += value.len();
+                let waiting = Waiting {
+                    values: value.to_vec(),
+                    ends: vec![value.len()],
+                    durability,
+                    completion: completion.at(offset),
+                };
+                self.waiting.insert(token + offset, waiting);
+            }
+            start = end;
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A delivered item.
+
+use std::fmt;
+use std::mem;
+use std::ops::Deref;
+
+use crate::completion::{Completion, Ticket};
+use crate::error::AckError;
+use crate::futures::AckFuture;
+use crate::state::Shared;
+use crate::sync::Arc;
+
+/// Which delivery of which entry: a settle by an older handle never touches a newer delivery of the same id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Handle {
+    /// The entry's id.
+    pub id: u64,
+    /// The delivery, unique within one open.
+    pub generation: u64,
+}
+
+/// A delivered item: its payload, and the right to settle it. Dropping it unsettled is a nack, so nothing is lost when
+/// a consumer panics. Derefs to the payload.
+pub struct Reserved {
+    shared: Arc<Shared>,
+    handle: Handle,
+    deliveries: u32,
+    value: Vec<u8>,
+    offset: usize,
+}
+
+impl Reserved {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        handle: Handle,
+        deliveries: u32,
+        value: Vec<u8>,
+        offset: usize,
+    ) -> Self {
+        Self { shared, handle, deliveries, value, offset }
+    }
+
+    /// The entry's id.
+    pub fn seq(&self) -> u64 {
+        self.handle.id
+    }
+
+    /// How often the entry was delivered since open; 1 at first.
+    pub fn deliveries(&self) -> u32 {
+        self.deliveries
+    }
+
+    /// The handle, for settling through a [`Port`](crate::Port).
+    pub fn handle(&self) -> Handle {
+        self.handle
+    }
+
+    /// Removes the entry. `Ok(true)` when this call did, `Ok(false)` when the item was settled before.
+    ///
+    /// # Durability
+    /// Returns when the delete is as durable as the queue's policy says. After a crash without that the entry is
+    /// delivered again.
+    ///
+    /// # Errors
+    /// [`AckError`]: the item is still in flight on this handle and can be acked again.
+    pub fn ack(&self) -> Result<bool, AckError> {
+        let ticket = Ticket::for_thread();
+        let (accepted, taken) =
+            self.shared.ack_handles(&[self.handle], |_| Completion::Ticket(Arc::clone(&ticket)))?;
+        if accepted.first() != Some(&true) {
+            return Ok(false);
+        }
+        let outcome = match taken.settled {
+            Some(outcome) => outcome,
+            None => self.shared.drive(&ticket, taken.token, None).unwrap_or(Ok(0)),
+        };
+        outcome.map(|_| true).map_err(AckError::from)
+    }
+
+    /// [`Reserved::ack`] as a future. The ack is on its way when this returns; dropping the future does not undo it.
+    pub fn ack_async(&self) -> AckFuture {
+        let ticket = Ticket::for_future();
+        let taken = self.shared.ack_handles(&[self.handle], |_| Completion::Ticket(Arc::clone(&ticket)));
+        match taken {
+            Err(error) => AckFuture::ready(Err(error)),
+            Ok((accepted, _)) if accepted.first() != Some(&true) => AckFuture::ready(Ok(false)),
+            Ok((_, taken)) => match taken.settled {
+                Some(outcome) => AckFuture::ready(outcome.map(|_| true).map_err(AckError::from)),
+                None => AckFuture::pending(ticket),
+            },
+        }
+    }
+
+    /// Puts the item back in its own place; writes nothing. `Ok(false)` when it was settled before or an ack of it is
+    /// under way.
+    ///
+    /// # Errors
+    /// None so far; the type leaves room for stores that write on a nack.
+    pub fn nack(&self) -> Result<bool, AckError> {
+        Ok(self.shared.nack(self.handle, true))
+    }
+
+    /// Ends this value's care for the item, which stays in flight until it is settled by handle or by id.
+    pub fn detach(self) -> Handle {
+        self.into_parts().0
+    }
+
+    /// [`Reserved::detach`] that also gives the value and where the payload begins in it.
+    pub fn into_parts(mut self) -> (Handle, Vec<u8>, usize) {
+        let value = mem::take(&mut self.value);
+        let parts = (self.handle, value, self.offset);
+        // INVARIANT: generation 0 is never given out, so the drop of `self` releases nothing.
+        self.handle.generation = 0;
+        parts
+    }
+}
+
+impl Deref for Reserved {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.value.get(self.offset..).unwrap_or(&[])
+    }
+}
+
+impl fmt::Debug for Reserved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reserved")
+            .field("seq", &self.handle.id)
+            .field("deliveries", &self.deliveries)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        if self.handle.generation != 0 {
+            self.shared.release(self.handle);
+        }
+    }
+}

@@ -1,0 +1,472 @@
+//! The writing side: commits, the change to the next segment, and what happens when the disk says no.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard, RwLock};
+
+use super::batch::{self, Batch};
+use super::disk::Disk;
+use super::error::LogError;
+use super::frame::HEAD;
+use super::index::Index;
+use super::open_record::{self, Living, OpenRecord};
+use super::reader::Reader;
+use super::segment::{self, Identity, RECORD_AT, SMALLEST, Segment};
+use super::spare::Pool;
+use crate::store::Op;
+
+/// Segments let go by one commit.
+const FREED_PER_COMMIT: usize = 16;
+/// A segment that fills within this time makes the next one larger.
+const FAST: Duration = Duration::from_millis(500);
+/// The largest open record.
+const LARGEST_RECORD: usize = 1 << 30;
+
+/// The first failure that made the log stop.
+struct Poison {
+    operation: &'static str,
+    path: PathBuf,
+    errno: Option<i32>,
+    text: String,
+}
+
+/// What the holder of the turn owns.
+pub(super) struct Turn {
+    batch: Batch,
+    /// The wanted size of segments.
+    size: u64,
+    opened: Instant,
+}
+
+/// The segment that is written to.
+struct Active {
+    segment: Arc<Segment>,
+    end: u64,
+    /// The end at the time the last successful fsync was issued: the mark of the next batch.
+    synced: u64,
+    /// Nothing more is written here, whatever room there is.
+    sealed: bool,
+}
+
+impl Active {
+    /// Whether a batch fits, with room left for the batch that ends a life.
+    fn fits(&self, length: usize) -> bool {
+        !self.sealed && self.end + (length + HEAD) as u64 <= self.segment.header.size
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Append {
+    active: Option<Active>,
+    rotating: bool,
+    scratch: Batch,
+}
+
+/// Everything the log is, shared with its thread.
+pub(super) struct Core {
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) identity: Identity,
+    pub(super) pool: Pool,
+    pub(super) index: RwLock<Index>,
+    pub(super) reader: Reader,
+    largest: u64,
+    turn: Mutex<Turn>,
+    append: Mutex<Append>,
+    poison: OnceLock<Poison>,
+    closed: AtomicBool,
+    syncs: AtomicU64,
+}
+
+impl Core {
+    pub(super) fn new(
+        disk: Arc<dyn Disk>,
+        identity: Identity,
+        index: Index,
+        pool: Pool,
+        largest: u64,
+    ) -> Self {
+        Self {
+            disk,
+            identity,
+            pool,
+            index: RwLock::new(index),
+            reader: Reader::default(),
+            largest,
+            turn: Mutex::new(Turn { batch: Batch::default(), size: SMALLEST, opened: Instant::now() }),
+            append: Mutex::new(Append::default()),
+            poison: OnceLock::new(),
+            closed: AtomicBool::new(false),
+            syncs: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn syncs(&self) -> u64 {
+        self.syncs.load(Ordering::Relaxed)
+    }
+
+    /// Refuses every call after the end.
+    pub(super) fn check_open(&self) -> Result<(), LogError> {
+        if self.closed.load(Ordering::Acquire) { Err(LogError::Closed) } else { Ok(()) }
+    }
+
+    /// Refuses writing after the end and after a failure that left the disk unknown.
+    fn check_writable(&self) -> Result<(), LogError> {
+        self.check_open()?;
+        match self.poison.get() {
+            None => Ok(()),
+            Some(poison) => Err(LogError::Poisoned {
+                operation: poison.operation,
+                path: poison.path.clone(),
+                errno: poison.errno,
+                text: poison.text.clone(),
+            }),
+        }
+    }
+
+    /// Stops the log for good if this failure leaves the disk unknown.
+    pub(super) fn poison_by(&self, error: &LogError) {
+        if let LogError::Io { operation, path, source } = error
+            && error.poisons()
+        {
+            // Only the first one is kept.
+            let _ = self.poison.set(Poison {
+                operation,
+                path: path.clone(),
+                errno: source.raw_os_error(),
+                text: source.to_string(),
+            });
+        }
+    }
+
+    fn failed(&self, error: LogError) -> LogError {
+        self.poison_by(&error);
+        error
+    }
+
+    fn path_of(&self, segment: &Segment) -> PathBuf {
+        self.disk.path().join(segment::name(segment.number()))
+    }
+
+    /// Writes `ops`, makes them durable if asked, and then visible.
+    pub(super) fn commit(&self, ops: &[Op<'_>], durable: bool) -> Result<(), LogError> {
+        self.check_writable()?;
+        batch::check(ops)?;
+        if ops.is_empty() && !durable {
+            return Ok(());
+        }
+        let mut turn = self.turn.lock();
+        self.check_writable()?;
+        self.commit_in(&mut turn, ops, durable, true)?;
+        Ok(())
+    }
+
+    /// Writes `ops` without durability if nothing stands in the way right now.
+    pub(super) fn try_commit(&self, ops: &[Op<'_>]) -> Result<bool, LogError> {
+        self.check_writable()?;
+        let others = batch::check(ops)?;
+        // Keys other than entries carry no place in the index, so their commits stay one after the other.
+        let turn = if others { self.turn.try_lock() } else { None };
+        if others && turn.is_none() {
+            return Ok(false);
+        }
+        let Some(mut append) = self.append.try_lock() else { return Ok(false) };
+        // ORDER: closing raises its flag before it takes this lock, so nothing follows the closing batch.
+        self.check_writable()?;
+        let Append { active: Some(active), rotating: false, scratch } = &mut *append else {
+            return Ok(false);
+        };
+        scratch.build(ops, &self.index.read(), &[]);
+        if scratch.is_empty() {
+            return Ok(true);
+        }
+        if !active.fits(scratch.bytes().len()) {
+            return Ok(false);
+        }
+        self.write(active, scratch, true)?;
+        scratch.trim();
+        let number = active.segment.number();
+        drop(append);
+        self.look_for_drained(number);
+        Ok(true)
+    }
+
+    /// The commit of whoever holds the turn; false if it needs another segment and may not take one.
+    fn commit_in(
+        &self,
+        turn: &mut Turn,
+        ops: &[Op<'_>],
+        durable: bool,
+        rotate: bool,
+    ) -> Result<bool, LogError> {
+        let number = self.append.lock().active.as_ref().map_or(0, |active| active.segment.number());
+        {
+            let index = self.index.read();
+            let frees = index.candidates(number, FREED_PER_COMMIT);
+            turn.batch.build(ops, &index, &frees);
+        }
+        if !turn.batch.is_empty() {
+            let at = loop {
+                let length = turn.batch.bytes().len();
+                {
+                    let mut append = self.append.lock();
+                    if let Some(active) = append.active.as_mut().filter(|active| active.fits(length)) {
+                        break self.write(active, &mut turn.batch, !durable)?;
+                    }
+                }
+                if !rotate {
+                    return Ok(false);
+                }
+                self.rotate(turn, length)?;
+            };
+            if durable {
+                self.sync()?;
+                self.index.write().apply_batch(at.0, at.1, turn.batch.bytes());
+            }
+            turn.batch.trim();
+        } else if durable {
+            self.sync()?;
+        }
+        self.release();
+        Ok(true)
+    }
+
+    /// Appends a batch and says where it lies. With `apply` it is visible before the next one can be written.
+    fn write(&self, active: &mut Active, batch: &mut Batch, apply: bool) -> Result<(u64, u64), LogError> {
+        let (segment, at) = (&active.segment, active.end);
+        batch.seal(active.synced, segment.seed, at);
+        if let Err(error) = segment.file.write_all_at(batch.bytes(), at) {
+            // CRASH: parts of the batch may be on disk, so nothing is ever written behind or over them; the next open
+            // record puts the live end before them.
+            active.sealed = true;
+            return Err(self.failed(LogError::write("pwrite", self.path_of(segment), error)));
+        }
+        active.end += batch.bytes().len() as u64;
+        segment.set_written(active.end);
+        if apply {
+            self.index.write().apply_batch(segment.number(), at, batch.bytes());
+        }
+        Ok((segment.number(), at))
+    }
+
+    /// Makes everything written durable. Only the holder of the turn calls it.
+    fn sync(&self) -> Result<(), LogError> {
+        let (segment, issued) = match &self.append.lock().active {
+            Some(active) if active.end > active.synced => (Arc::clone(&active.segment), active.end),
+            _ => return Ok(()),
+        };
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+        // ORDER: the append lock is free meanwhile, so others write on; the mark stays where the end was before.
+        if let Err(error) = segment.file.sync_data() {
+            return Err(self.failed(LogError::io("fdatasync", self.path_of(&segment), error)));
+        }
+        if let Some(active) = &mut self.append.lock().active {
+            active.synced = issued;
+        }
+        Ok(())
+    }
+
+    /// Puts the next segment into use, with room for `need` bytes.
+    fn rotate(&self, turn: &mut Turn, need: usize) -> Result<(), LogError> {
+        let _rotating = Rotating::begin(&self.append);
+        // CRASH: a segment is durable before its successor exists, so only the last one can have a doubtful tail.
+        self.sync()?;
+        let old = self.append.lock().active.as_ref().map(|active| (active.segment.number(), active.end));
+        let mut record = self.record(old).encode();
+        if record.len() > LARGEST_RECORD {
+            return Err(LogError::TooLarge { bytes: record.len() as u64 });
+        }
+        let frames = open_record::frames_at(record.len() as u64);
+        let spare = self.pool.take(frames + (need + HEAD) as u64)?;
+        // CRASH: once any part of an open record may be on disk, what the old segment says behind the live end given
+        // there would not be believed: nothing more goes into it, even if this fails.
+        if let Some(active) = &mut self.append.lock().active {
+            active.sealed = true;
+        }
+        for at in [RECORD_AT, open_record::second_at(record.len() as u64)] {
+            open_record::seal(&mut record, spare.number(), spare.seed, at);
+            if let Err(error) = spare.file.write_all_at(&record, at) {
+                self.pool.discard(&spare);
+                return Err(self.failed(LogError::write("pwrite", self.path_of(&spare), error)));
+            }
+        }
+        spare.set_written(frames);
+        let about = Living {
+            number: spare.number(),
+            generation: spare.header.generation,
+            size: spare.header.size,
+            ..Living::default()
+        };
+        self.index.write().add_part(Arc::clone(&spare), about);
+        let base = turn.size.max(spare.header.size.min(self.largest));
+        let by_pace = if old.is_none() {
+            turn.size
+        } else if turn.opened.elapsed() < FAST {
+            base * 2
+        } else {
+            turn.size / 2
+        };
+        turn.size = by_pace.max(self.index.read().live_bytes() / 2).clamp(SMALLEST, self.largest);
+        turn.opened = Instant::now();
+        self.append.lock().active = Some(Active { segment: spare, end: frames, synced: 0, sealed: false });
+        self.pool.set_size(turn.size);
+        Ok(())
+    }
+
+    /// What the next segment says of all others.
+    fn record(&self, old: Option<(u64, u64)>) -> OpenRecord {
+        let mut index = self.index.write();
+        if let Some((number, end)) = old
+            && let Some(part) = index.parts.get_mut(&number)
+        {
+            part.about.live_end = end;
+            part.about.mark = end;
+        }
+        // Frames that let segments go lie in segments that are durable by now, so they are vouched for.
+        let living =
+            index.parts.values().filter(|part| !part.leaving).map(|part| part.about.clone()).collect();
+        OpenRecord { living, kv: index.kv.clone() }
+    }
+
+    /// Hands segments whose release is durable to the thread that unlinks them, and looks for more to let go.
+    fn release(&self) {
+        let (number, synced) = match &self.append.lock().active {
+            Some(active) => (active.segment.number(), active.synced),
+            None => return,
+        };
+        if !self.index.read().freed.is_empty() {
+            let released = self.index.write().vouch(number, synced);
+            self.pool.release(released);
+        }
+        self.look_for_drained(number);
+    }
+
+    fn look_for_drained(&self, active: u64) {
+        let waiting = {
+            let index = self.index.read();
+            !index.freed.is_empty() || !index.candidates(active, 1).is_empty()
+        };
+        if waiting {
+            self.pool.tidy_later();
+        }
+    }
+
+    /// An idle log's own commit, which lets drained segments go. Never waits for anybody.
+    pub(super) fn tidy(&self) {
+        if self.check_writable().is_err() {
+            return;
+        }
+        match self.turn.try_lock() {
+            // A failure is remembered where it matters; without room the next commit does it.
+            Some(mut turn) => drop(self.commit_in(&mut turn, &[], true, false)),
+            None => self.pool.tidy_later(),
+        }
+    }
+
+    /// Unlinks what nobody needs any more, at the end.
+    pub(super) fn clear_away(&self) -> Result<(), LogError> {
+        // Where nothing was ever appended nothing is changed, and no thread made spares.
+        if self.append.lock().active.is_none() {
+            return Ok(());
+        }
+        let (names, segments) = self.pool.drain();
+        self.unlink(&names, &segments)
+    }
+
+    /// Removes files. Only then may acks of entries in them be forgotten.
+    pub(super) fn unlink(&self, names: &[String], segments: &[u64]) -> Result<(), LogError> {
+        if names.is_empty() && segments.is_empty() {
+            return Ok(());
+        }
+        for name in names.iter().cloned().chain(segments.iter().map(|number| segment::name(*number))) {
+            // A name that stays is no loss: no open record lists it, so a later open clears it away.
+            let _ = self.disk.unlink(&name);
+        }
+        if let Err(error) = self.disk.sync_dir() {
+            return Err(self.failed(LogError::io("fsync", self.disk.path().to_path_buf(), error)));
+        }
+        if !segments.is_empty() {
+            let mut index = self.index.write();
+            for number in segments {
+                index.remove_part(*number);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the writing: everything durable, and the closing batch behind it.
+    pub(super) fn finish(&self) -> Result<(), LogError> {
+        let mut turn = self.turn.lock();
+        let writable = self.check_writable();
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Err(LogError::Closed);
+        }
+        writable?;
+        if self.append.lock().active.is_none() {
+            return Ok(());
+        }
+        while self.has_drained() {
+            match self.commit_in(&mut turn, &[], true, true) {
+                Ok(_) => {}
+                // Without room the segments stay for the next open to let go.
+                Err(LogError::NoSpace { .. }) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        self.sync()?;
+        self.release();
+        turn.batch.build_closing();
+        let sealed = self.append.lock().active.as_ref().is_some_and(|active| active.sealed);
+        if sealed && let Err(error) = self.rotate(&mut turn, HEAD) {
+            return match error {
+                // Nothing is lost; the log only cannot say that it was closed well.
+                LogError::NoSpace { .. } => Ok(()),
+                other => Err(other),
+            };
+        }
+        let written = match &mut self.append.lock().active {
+            Some(active) => self.write(active, &mut turn.batch, false),
+            None => return Ok(()),
+        };
+        match written {
+            Ok(_) => self.sync(),
+            Err(LogError::NoSpace { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn has_drained(&self) -> bool {
+        let active = self.append.lock().active.as_ref().map_or(0, |active| active.segment.number());
+        !self.index.read().candidates(active, 1).is_empty()
+    }
+
+    /// Lets go of every file. Called when the thread has ended.
+    pub(super) fn abandon(&self) {
+        self.closed.store(true, Ordering::Release);
+        *self.append.lock() = Append::default();
+        *self.index.write() = Index::default();
+        self.reader.clear();
+    }
+}
+
+/// Says that a rotation is under way, until it is dropped.
+struct Rotating<'a> {
+    append: &'a Mutex<Append>,
+}
+
+impl<'a> Rotating<'a> {
+    fn begin(append: &'a Mutex<Append>) -> Self {
+        let mut held: MutexGuard<'_, Append> = append.lock();
+        held.rotating = true;
+        drop(held);
+        Self { append }
+    }
+}
+
+impl Drop for Rotating<'_> {
+    fn drop(&mut self) {
+        self.append.lock().rotating = false;
+    }
+}

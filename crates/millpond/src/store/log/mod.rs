@@ -1,0 +1,248 @@
+//! The segmented log: the default store on disk.
+//!
+//! One append and one `fdatasync` per durable commit, in files that were filled beforehand. `docs/format.md` has
+//! every byte and the argument for each verdict of recovery.
+//!
+//! Locks are taken in this order and never the other way: `turn` (one commit at a time), `append` (the place of the
+//! next byte; never held across an fsync), `index`, then the pool of spares or the read-ahead chunk, which are last.
+
+mod batch;
+mod bytes;
+mod core;
+mod disk;
+mod error;
+mod frame;
+mod freed;
+mod index;
+mod lock;
+mod open_record;
+mod part;
+mod ranges;
+mod reader;
+mod real_disk;
+mod recover;
+mod scan;
+mod segment;
+mod spare;
+#[cfg(test)]
+mod tests;
+
+use std::any::Any;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use parking_lot::Mutex;
+
+pub use disk::{Disk, DiskFile, DiskLock};
+pub use error::LogError;
+
+use self::core::Core;
+use super::{FailureKind, IoDetails, Op, Pair, RecoveryReport, Store, StoreStats, Summary};
+use crate::key::Key;
+use spare::Pool;
+
+/// The largest size a segment may be asked to have.
+const LARGEST: u64 = 1 << 30;
+const DEFAULT_SEGMENT: u64 = 64 << 20;
+
+/// How a log is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogOptions {
+    /// The size of the largest segment, in bytes; a commit that is larger gets a segment of its own. Values outside
+    /// 64 KiB to 1 GiB are moved to the nearer bound.
+    pub segment_bytes: u64,
+    /// Refuse to open with [`LogError::Corrupt`] where anything is damaged, instead of delivering the rest.
+    pub strict: bool,
+}
+
+impl Default for LogOptions {
+    fn default() -> Self {
+        Self { segment_bytes: DEFAULT_SEGMENT, strict: false }
+    }
+}
+
+/// What is given up once, by close or by drop.
+struct Owned {
+    thread: Option<JoinHandle<()>>,
+    lock: Option<Box<dyn Any + Send + Sync>>,
+}
+
+/// A segmented log in one directory.
+pub struct LogStore {
+    core: Arc<Core>,
+    report: RecoveryReport,
+    owned: Mutex<Owned>,
+}
+
+impl fmt::Debug for LogStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogStore").field("path", &self.core.disk.path()).finish_non_exhaustive()
+    }
+}
+
+impl LogStore {
+    /// Opens the log in this directory with the default options, making the directory if it is missing.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, LogError> {
+        Self::open_with(path, LogOptions::default())
+    }
+
+    /// Opens the log in this directory, making the directory if it is missing.
+    pub fn open_with(path: impl AsRef<Path>, options: LogOptions) -> Result<Self, LogError> {
+        let disk = real_disk::RealDisk::open(path.as_ref())?;
+        Self::open_on(Arc::new(disk), options)
+    }
+
+    /// Opens the log on any disk.
+    pub fn open_on(disk: Arc<dyn Disk>, options: LogOptions) -> Result<Self, LogError> {
+        let path = disk.path().to_path_buf();
+        let lock = match disk.lock() {
+            Ok(DiskLock::Held(guard)) => guard,
+            Ok(DiskLock::Taken { pid }) => return Err(LogError::Locked { path, pid }),
+            Err(error) => return Err(LogError::write("flock", path, error)),
+        };
+        let found = recover::recover(disk.as_ref(), options.strict)?;
+        let pool = Pool::new(found.next, found.leftovers);
+        let largest = options.segment_bytes.clamp(segment::SMALLEST, LARGEST);
+        let core = Core::new(disk, found.identity, found.index, pool, largest);
+        Ok(Self {
+            core: Arc::new(core),
+            report: found.report,
+            owned: Mutex::new(Owned { thread: None, lock: Some(lock) }),
+        })
+    }
+
+    /// Starts the thread that makes spares; the first append needs one.
+    fn start(&self) -> Result<(), LogError> {
+        let mut owned = self.owned.lock();
+        if owned.thread.is_none() && owned.lock.is_some() {
+            let core = Arc::clone(&self.core);
+            let started = thread::Builder::new().name("millpond-log".into()).spawn(move || spare::run(&core));
+            let failed = |error| LogError::io("clone", self.core.disk.path().to_path_buf(), error);
+            owned.thread = Some(started.map_err(failed)?);
+        }
+        Ok(())
+    }
+
+    /// Ends the thread and gives back files; the caller drops the lock last.
+    fn end(&self, owned: &mut Owned) {
+        self.core.pool.stop();
+        if let Some(thread) = owned.thread.take() {
+            // A thread that panicked has nothing to hand over.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for LogStore {
+    fn drop(&mut self) {
+        let mut owned = self.owned.lock();
+        self.end(&mut owned);
+        self.core.abandon();
+        owned.lock = None;
+    }
+}
+
+impl Store for LogStore {
+    type Error = LogError;
+
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, LogError> {
+        self.core.check_open()?;
+        let (loc, segment, id) = {
+            let index = self.core.index.read();
+            match Key::parse(key) {
+                Ok(Key::Entry(id)) => {
+                    let Some(loc) = index.find(id) else { return Ok(None) };
+                    let Some(segment) = index.segment(loc.segment) else { return Ok(None) };
+                    (loc, Arc::clone(segment), id)
+                }
+                // A key of no known kind was never stored.
+                _ => return Ok(index.kv.get(key).cloned()),
+            }
+        };
+        self.core.reader.read(self.core.disk.as_ref(), &segment, loc, id).map(Some)
+    }
+
+    fn seek(&self, from: &[u8]) -> Result<Option<Pair>, LogError> {
+        while let Some(key) = self.next_key(from)? {
+            // An entry may be settled between the two steps; then the next one is the answer.
+            if let Some(value) = self.get(&key)? {
+                return Ok(Some((key, value)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn seek_back(&self, upto: &[u8]) -> Result<Option<Pair>, LogError> {
+        loop {
+            self.core.check_open()?;
+            let Some(key) = self.core.index.read().key_upto(upto) else { return Ok(None) };
+            if let Some(value) = self.get(&key)? {
+                return Ok(Some((key, value)));
+            }
+        }
+    }
+
+    fn commit(&self, ops: &[Op<'_>], durable: bool) -> Result<(), LogError> {
+        if !ops.is_empty() {
+            self.start()?;
+        }
+        self.core.commit(ops, durable)
+    }
+
+    fn try_commit(&self, ops: &[Op<'_>]) -> Result<bool, LogError> {
+        self.core.try_commit(ops)
+    }
+
+    fn next_key(&self, from: &[u8]) -> Result<Option<Vec<u8>>, LogError> {
+        self.core.check_open()?;
+        Ok(self.core.index.read().key_from(from))
+    }
+
+    fn summary(&self) -> Result<Summary, LogError> {
+        self.core.check_open()?;
+        Ok(self.core.index.read().summary())
+    }
+
+    fn classify(&self, error: &LogError) -> FailureKind {
+        error.classify()
+    }
+
+    fn io_details(&self, error: &LogError) -> Option<IoDetails> {
+        error.io_details()
+    }
+
+    /// Operations of a commit become visible together, and only when it succeeded.
+    fn is_atomic(&self) -> bool {
+        true
+    }
+
+    fn recovery(&self) -> RecoveryReport {
+        self.report.clone()
+    }
+
+    fn stats(&self) -> StoreStats {
+        let index = self.core.index.read();
+        let used = index.parts.values().map(|part| part.segment.header.size).sum::<u64>();
+        StoreStats {
+            live_bytes: index.live_bytes(),
+            disk_bytes: used + self.core.pool.bytes(),
+            segments: index.parts.len() as u64,
+            syncs: self.core.syncs(),
+        }
+    }
+
+    fn close(&self) -> Result<(), LogError> {
+        let result = self.core.finish();
+        if matches!(result, Err(LogError::Closed)) {
+            return result;
+        }
+        let mut owned = self.owned.lock();
+        self.end(&mut owned);
+        let result = result.and_then(|()| self.core.clear_away());
+        self.core.abandon();
+        owned.lock = None;
+        result
+    }
+}

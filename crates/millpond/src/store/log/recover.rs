@@ -1,0 +1,455 @@
+//! Opening a log: reads everything, decides, and changes nothing on disk.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::disk::{Disk, DiskFile};
+use super::error::LogError;
+use super::frame;
+use super::freed::Freed;
+use super::index::Index;
+use super::open_record::{self, Living, OpenRecord};
+use super::scan::{self, Found, Stretch, Window};
+use super::segment::{self, BLOCK, BLOCK_BYTES, Header, Identity, RECORD_AT, Segment};
+use crate::store::{Damage, RecoveryReport};
+
+/// What recovery found.
+pub(super) struct Recovered {
+    pub(super) identity: Identity,
+    pub(super) index: Index,
+    pub(super) report: RecoveryReport,
+    /// The number of the next file.
+    pub(super) next: u64,
+    /// Names that no living segment has; the thread unlinks them after the first append.
+    pub(super) leftovers: Vec<String>,
+}
+
+/// A file with a header of this queue.
+struct Candidate {
+    header: Header,
+    file: Arc<dyn DiskFile>,
+    /// The open record and where the frames behind it begin.
+    record: Option<(OpenRecord, u64)>,
+}
+
+/// Error of a scan, which knows no path.
+enum Fault {
+    Read(io::Error),
+    Log(LogError),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Read(error)
+    }
+}
+
+struct Recovery<'a> {
+    disk: &'a dyn Disk,
+    files: BTreeMap<u64, Candidate>,
+    /// Files without a valid header, by the number in their name.
+    headless: BTreeMap<u64, Arc<dyn DiskFile>>,
+    index: Index,
+    report: RecoveryReport,
+    next: u64,
+    leftovers: Vec<String>,
+    /// Segments that a vouched frame let go.
+    released: BTreeSet<u64>,
+    /// Largest mark and first bad byte at or above it, of segments whose end nobody vouches for.
+    open_ends: BTreeMap<u64, (u64, u64)>,
+}
+
+/// Reads the log in this directory.
+pub(super) fn recover(disk: &dyn Disk, strict: bool) -> Result<Recovered, LogError> {
+    let mut recovery = Recovery {
+        disk,
+        files: BTreeMap::new(),
+        headless: BTreeMap::new(),
+        index: Index::default(),
+        report: RecoveryReport { clean: true, ..RecoveryReport::default() },
+        next: 1,
+        leftovers: Vec::new(),
+        released: BTreeSet::new(),
+        open_ends: BTreeMap::new(),
+    };
+    let identity = recovery.read_headers()?;
+    let authority = recovery.read_records()?;
+    recovery.replay(identity.unwrap_or_default(), authority)?;
+    let Recovery { index, report, next, leftovers, .. } = recovery;
+    if let Some(damage) = report.damage.first().filter(|_| strict) {
+        let path = disk.path().join(&damage.file);
+        return Err(LogError::Corrupt { path, offset: damage.offset, reason: damage.reason });
+    }
+    let identity = match identity {
+        Some(identity) => identity,
+        None => new_identity(disk)?,
+    };
+    Ok(Recovered { identity, index, report, next, leftovers })
+}
+
+fn new_identity(disk: &dyn Disk) -> Result<Identity, LogError> {
+    let mut identity = Identity::default();
+    getrandom::fill(&mut identity).map_err(|error| {
+        LogError::io("getrandom", disk.path().to_path_buf(), io::Error::other(error.to_string()))
+    })?;
+    Ok(identity)
+}
+
+impl Recovery<'_> {
+    fn path(&self, number: u64) -> PathBuf {
+        self.disk.path().join(segment::name(number))
+    }
+
+    fn read_failed(&self, number: u64) -> impl Fn(io::Error) -> LogError + use<> {
+        let path = self.path(number);
+        move |error| LogError::io("pread", path.clone(), error)
+    }
+
+    fn damaged(
+        &mut self,
+        number: u64,
+        range: (u64, u64),
+        ids: (Option<u64>, Option<u64>),
+        reason: &'static str,
+    ) {
+        self.report.damage.push(Damage {
+            file: segment::name(number),
+            offset: range.0,
+            bytes: range.1.saturating_sub(range.0),
+            first_id: ids.0,
+            last_id: ids.1,
+            reason,
+        });
+        if let Some(part) = self.index.parts.get_mut(&number) {
+            part.damaged = true;
+        }
+    }
+
+    /// Opens every segment file and tells ours from others.
+    fn read_headers(&mut self) -> Result<Option<Identity>, LogError> {
+        let directory = self.disk.path().to_path_buf();
+        let names = self.disk.list().map_err(|error| LogError::io("getdents", directory, error))?;
+        let mut found = Vec::new();
+        for name in names {
+            let Some((number, temporary)) = segment::number_of(&name) else { continue };
+            self.next = self.next.max(number.saturating_add(1));
+            if temporary {
+                self.leftovers.push(name);
+                continue;
+            }
+            let failed = |error| LogError::io("openat", self.disk.path().join(&name), error);
+            let file = self.disk.open(&name).map_err(failed)?;
+            let mut start = vec![0; 2 * BLOCK_BYTES];
+            let got = file.read_uncached_at(&mut start, 0).map_err(self.read_failed(number))?;
+            let len = file.len().map_err(self.read_failed(number))?;
+            found.push((number, Header::decode(&start[..got])?, file, len));
+        }
+        found.sort_by_key(|(number, ..)| *number);
+        let mut votes = BTreeMap::<Identity, usize>::new();
+        for header in found.iter().filter_map(|(_, header, ..)| header.as_ref()) {
+            *votes.entry(header.identity).or_default() += 1;
+        }
+        // A stray file from another queue must not take the log over, so the many decide.
+        let most = votes.values().max().copied();
+        let identity =
+            found.iter().filter_map(|(_, header, ..)| header.as_ref()).map(|header| header.identity);
+        let identity = identity.into_iter().find(|identity| votes.get(identity).copied() == most);
+        for (number, header, file, len) in found {
+            match header {
+                Some(header) if Some(header.identity) != identity => {
+                    self.damaged(number, (0, len), (None, None), "the file belongs to another queue");
+                }
+                Some(header) if header.number != number => {
+                    self.damaged(number, (0, len), (None, None), "the file has the name of another segment");
+                }
+                Some(header) => {
+                    self.files.insert(number, Candidate { header, file, record: None });
+                }
+                None => {
+                    self.damaged(
+                        number,
+                        (0, len.min(2 * BLOCK)),
+                        (None, None),
+                        "no copy of the header is valid",
+                    );
+                    self.headless.insert(number, file);
+                }
+            }
+        }
+        Ok(identity)
+    }
+
+    /// Reads the open records and returns the number of the newest segment that has a valid one.
+    fn read_records(&mut self) -> Result<Option<u64>, LogError> {
+        let mut newest = None;
+        let numbers: Vec<u64> = self.files.keys().copied().collect();
+        for number in numbers {
+            let failed = self.read_failed(number);
+            if let Some(file) = self.files.get_mut(&number) {
+                file.record = read_record(file.file.as_ref(), file.header.seed(), number).map_err(failed)?;
+                newest = if file.record.is_some() { Some(number) } else { newest };
+            }
+        }
+        Ok(newest)
+    }
+
+    /// Gives files whose header is lost the one that the authority knows.
+    fn adopt(&mut self, identity: Identity, living: &[Living]) -> Result<(), LogError> {
+        for part in living {
+            if let Some(file) = self.headless.remove(&part.number) {
+                let (generation, number, size) = (part.generation, part.number, part.size);
+                let header = Header { identity, generation, number, size };
+                let record =
+                    read_record(file.as_ref(), header.seed(), number).map_err(self.read_failed(number))?;
+                self.files.insert(number, Candidate { header, file, record });
+            }
+        }
+        Ok(())
+    }
+
+    fn replay(&mut self, identity: Identity, authority: Option<u64>) -> Result<(), LogError> {
+        let record = authority.and_then(|number| self.files.get(&number)?.record.as_ref());
+        let mut living = record.map(|(record, _)| record.living.clone()).unwrap_or_default();
+        self.index.kv = record.map(|(record, _)| record.kv.clone()).unwrap_or_default();
+        let listed: BTreeSet<u64> = living.iter().map(|part| part.number).collect();
+        let last_listed = listed.last().map_or(0, |number| number.saturating_add(1));
+        self.next = self.next.max(last_listed);
+        let own = authority.unwrap_or(0);
+        self.adopt(identity, &living)?;
+        for (number, file) in &self.files {
+            let unlisted = Living {
+                number: *number,
+                generation: file.header.generation,
+                size: file.header.size,
+                ..Living::default()
+            };
+            if *number == own && authority.is_some() {
+                living.push(unlisted);
+            } else if *number > own {
+                // No valid record: a spare, or a segment whose record was damaged after it had been durable.
+                if proves_its_record(file).map_err(self.read_failed(*number))? {
+                    living.push(unlisted);
+                }
+            }
+        }
+        living.sort_by_key(|part| part.number);
+        self.sync(&living)?;
+        self.add_parts(&living);
+        for part in &living {
+            self.read_segment(part, part.number >= own, listed.contains(&part.number))?;
+        }
+        self.let_go(&living);
+        self.report_missing(&living);
+        let in_use: BTreeSet<u64> = living.iter().map(|part| part.number).collect();
+        let dead =
+            self.files.keys().filter(|number| !in_use.contains(number)).map(|number| segment::name(*number));
+        self.leftovers.extend(dead);
+        self.report.clean &= match living.last() {
+            Some(newest) => self.index.parts.contains_key(&newest.number),
+            None => self.report.damage.is_empty(),
+        };
+        Ok(())
+    }
+
+    /// Makes what will be trusted durable: a writer that was killed may have left it in the page cache only.
+    fn sync(&self, living: &[Living]) -> Result<(), LogError> {
+        for part in living {
+            if let Some(file) = self.files.get(&part.number) {
+                let failed = |error| LogError::io("fsync", self.path(part.number), error);
+                file.file.sync_all().map_err(failed)?;
+            }
+        }
+        let failed = |error| LogError::io("fsync", self.disk.path().to_path_buf(), error);
+        self.disk.sync_dir().map_err(failed)
+    }
+
+    fn add_parts(&mut self, living: &[Living]) {
+        for part in living {
+            if let Some(file) =
+                self.files.get(&part.number).filter(|file| file.header.generation == part.generation)
+            {
+                let segment = Segment::new(file.header, Arc::clone(&file.file), u64::MAX);
+                self.index.add_part(Arc::new(segment), part.clone());
+                let name = segment::name(part.number);
+                if let Some(added) = self.index.parts.get_mut(&part.number) {
+                    added.damaged = self.report.damage.iter().any(|damage| damage.file == name);
+                }
+            }
+        }
+    }
+
+    /// Takes over the frames of one segment and judges what is no frame.
+    fn read_segment(&mut self, part: &Living, replays_kv: bool, listed: bool) -> Result<(), LogError> {
+        let number = part.number;
+        let failed = self.read_failed(number);
+        if !self.index.parts.contains_key(&number) {
+            return Ok(());
+        }
+        let Some(file) = self.files.get(&number) else { return Ok(()) };
+        let seed = file.header.seed();
+        let from = file.record.as_ref().map_or(RECORD_AT, |(_, frames)| *frames);
+        let handle = Arc::clone(&file.file);
+        let mut window = Window::new(handle.as_ref()).map_err(&failed)?;
+        let to = listed.then_some(part.live_end);
+        let stretch = Stretch { seed, from, to, torn: &part.torn };
+        let index = &mut self.index;
+        let found = scan::scan(&mut window, &stretch, |at, head, payload| {
+            if let Some((what, bits)) = head.unknown() {
+                return Err(Fault::Log(LogError::UnknownFeature { what, bits }));
+            }
+            if replays_kv || !matches!(head.kind, frame::KV_PUT | frame::KV_DELETE) {
+                index.apply(number, at, head, payload);
+            }
+            Ok(())
+        });
+        let found = found.map_err(|fault| match fault {
+            Fault::Read(error) => failed(error),
+            Fault::Log(error) => error,
+        })?;
+        if listed {
+            self.judge_listed(part, &found);
+        } else {
+            self.judge_last(number, from, &found, window.len);
+        }
+        Ok(())
+    }
+
+    /// A segment with a successor: everything below its live end is vouched for, but for what is known as torn.
+    fn judge_listed(&mut self, part: &Living, found: &Found) {
+        for bad in &found.bad {
+            self.damaged(part.number, (bad.from, bad.to), (bad.low, bad.high), "a stretch does not check");
+        }
+        // Torn stretches may end the segment; then there is nothing behind the last frame.
+        let end = part.torn.iter().map(|(_, to)| *to).fold(found.end, u64::max);
+        if end < part.live_end {
+            let ids = found.junk_id.map_or_else(|| rest_of(part, found), |id| (Some(id), Some(id)));
+            let reason = if found.cut { "the file is too short" } else { "a stretch does not check" };
+            self.damaged(part.number, (found.end, part.live_end), ids, reason);
+        }
+    }
+
+    /// The last segment of a life: its largest mark vouches for what lies below, the rest may be torn.
+    fn judge_last(&mut self, number: u64, from: u64, found: &Found, len: u64) {
+        let mark = found.mark;
+        let mut torn = Vec::new();
+        let mut first_bad = u64::MAX;
+        for bad in &found.bad {
+            if bad.from < mark {
+                self.damaged(
+                    number,
+                    (bad.from, bad.to.min(mark)),
+                    (bad.low, bad.high),
+                    "a stretch does not check",
+                );
+            }
+            if bad.to > mark {
+                let range = (bad.from.max(mark), bad.to);
+                first_bad = first_bad.min(range.0);
+                self.report.dropped_tail_bytes += range.1 - range.0;
+                torn.push(range);
+            }
+        }
+        if found.end < mark {
+            let ids = (found.junk_id, found.junk_id);
+            let reason = if len < mark { "the file is too short" } else { "a stretch does not check" };
+            self.damaged(number, (found.end, mark), ids, reason);
+        }
+        self.report.dropped_tail_bytes += found.junk_end.saturating_sub(found.end.max(mark));
+        self.report.clean = found.closed && found.junk_end == found.end;
+        self.open_ends.insert(number, (mark, first_bad));
+        if let Some(part) = self.index.parts.get_mut(&number) {
+            part.about.live_end = found.end.max(mark).max(from);
+            part.about.mark = mark;
+            part.about.torn = torn;
+        }
+    }
+
+    /// Finishes what frames of the newest segments began: lets go of segments whose release is vouched for.
+    fn let_go(&mut self, living: &[Living]) {
+        let generations: BTreeMap<u64, u64> =
+            living.iter().map(|part| (part.number, part.generation)).collect();
+        let newest = living.last().map_or(0, |part| part.number);
+        for freed in std::mem::take(&mut self.index.freed) {
+            let same = generations.get(&freed.segment) == Some(&freed.generation);
+            if same && self.acts(&freed, newest) {
+                self.gone(freed.segment);
+            } else if let Some(part) = self.index.parts.get_mut(&freed.segment) {
+                part.leaving = false;
+            }
+        }
+    }
+
+    fn gone(&mut self, number: u64) {
+        self.released.insert(number);
+        self.report.damage.retain(|damage| damage.file != segment::name(number));
+        self.index.remove_part(number);
+        if self.files.remove(&number).is_some() {
+            self.leftovers.push(segment::name(number));
+        }
+    }
+
+    /// Whether a frame that lets a segment go was durable, or must have been if anybody had acted on it.
+    fn acts(&self, freed: &Freed, newest: u64) -> bool {
+        match self.open_ends.get(&freed.holder) {
+            Some((mark, first_bad)) => {
+                freed.end <= *mark || freed.offset < *first_bad || freed.holder < newest
+            }
+            // A segment with a successor that still lists the other one: the release was found torn then.
+            None => false,
+        }
+    }
+
+    fn report_missing(&mut self, living: &[Living]) {
+        let parts = &self.index.parts;
+        let gone = |number: &u64| !parts.contains_key(number) && !self.released.contains(number);
+        let missing: Vec<Living> = living.iter().filter(|part| gone(&part.number)).cloned().collect();
+        for part in missing {
+            let reason = "a living segment is missing";
+            let ids = (part.ids.map(|ids| ids.0), part.ids.map(|ids| ids.1));
+            self.damaged(part.number, (0, part.size), ids, reason);
+        }
+    }
+}
+
+/// The ids that may lie behind the last valid frame of a segment.
+fn rest_of(part: &Living, found: &Found) -> (Option<u64>, Option<u64>) {
+    let Some((low, high)) = part.ids else { return (None, None) };
+    let first = found.last_id.map_or(low, |id| id.saturating_add(1));
+    if first <= high { (Some(first), Some(high)) } else { (None, None) }
+}
+
+/// The open record of a file, from whichever copy is valid.
+fn read_record(file: &dyn DiskFile, seed: u32, number: u64) -> io::Result<Option<(OpenRecord, u64)>> {
+    let mut window = Window::new(file)?;
+    let mut at = RECORD_AT;
+    let mut bound = RECORD_AT + 1;
+    // The second copy begins in the block behind the first; where the first does not say how long it is, the copies
+    // are looked for as far as two records could reach.
+    while at < window.len && at < bound {
+        let start = window.at(at, BLOCK_BYTES)?;
+        let Some(length) = open_record::length_of(start).filter(|length| at + *length as u64 <= window.len)
+        else {
+            bound = window.len;
+            at += BLOCK;
+            continue;
+        };
+        let bytes = window.at(at, length)?;
+        if let Some(record) = bytes.get(..length).and_then(|bytes| open_record::open(bytes, seed, at, number))
+        {
+            return Ok(Some((record, open_record::frames_at(length as u64))));
+        }
+        bound = window.len;
+        at += BLOCK;
+    }
+    Ok(None)
+}
+
+/// Whether a frame says that this segment was synced while it was in use: then its record had been durable.
+fn proves_its_record(file: &Candidate) -> io::Result<bool> {
+    let mut window = Window::new(file.file.as_ref())?;
+    let stretch = Stretch { seed: file.header.seed(), from: RECORD_AT, to: None, torn: &[] };
+    let found = scan::scan::<io::Error>(&mut window, &stretch, |_, _, _| Ok(()))?;
+    Ok(found.mark > 0)
+}

@@ -1,0 +1,13 @@
+//! What a queue does, on the store in memory and on one that fails on demand.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed test is a panic")]
+
+mod acking;
+mod capacity;
+mod closing;
+mod failures;
+mod fault_store;
+mod futures;
+mod ids;
+mod order;
+mod ports;
+mod pushing;
