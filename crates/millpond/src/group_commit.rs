@@ -346,11 +346,15 @@ impl Shared {
             Ok(result) => result.map_err(CommitFailure::Store),
             Err(_) => Err(CommitFailure::Panic),
         };
-        let result = shrunk.and(closed).map_err(|failure| match failure {
-            CommitFailure::Store(error) => Failure::of_commit(&error),
-            CommitFailure::Panic => {
-                Failure::new(ErrorCode::Internal, Outcome::Unknown, "the store panicked while closing")
-            }
+        let result = shrunk.and(closed).map_err(|failure| {
+            // A poisoned queue says so again; what stopped the store is told in it.
+            let poison = self.state.lock().poison.clone();
+            poison.unwrap_or_else(|| match failure {
+                CommitFailure::Store(error) => Failure::of_commit(&error),
+                CommitFailure::Panic => {
+                    Failure::new(ErrorCode::Internal, Outcome::Unknown, "the store panicked while closing")
+                }
+            })
         });
         let ports = {
             let mut state = self.state.lock();
@@ -387,7 +391,8 @@ impl Shared {
 impl State {
     /// Nothing is under way any more and the end was asked for.
     fn may_end(&self) -> bool {
-        self.finishing && !self.leading && self.line.is_empty() && self.inline == 0 && self.finished.is_none()
+        let idle = !self.leading && self.line.is_empty() && self.waiting.is_empty() && self.inline == 0;
+        self.finishing && idle && self.finished.is_none()
     }
 
     /// Whether the next lease should be asked for ahead of use.

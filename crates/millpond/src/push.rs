@@ -234,8 +234,7 @@ impl Shared {
     pub(crate) fn close(&self) {
         let mut settlements = Settlements::default();
         let mut state = self.state.lock();
-        state.closed = true;
-        state.refuse_waiting(&PushError::Closed.into(), &mut settlements);
+        state.stop_intake(self.capacity, &mut settlements);
         drop(state);
         settlements.tell();
         self.ready.notify_all();

@@ -224,7 +224,7 @@ impl Queue {
             if state.may_be_ready() {
                 continue;
             }
-            if state.closed && state.outstanding.is_empty() {
+            if state.closed && state.outstanding.is_empty() && state.waiting.is_empty() {
                 return Ok(None);
             }
             state.ready_waiters += 1;
@@ -446,8 +446,7 @@ impl Shared {
             state.finish_ports.push(Arc::clone(port));
         }
         if !state.finishing {
-            state.closed = true;
-            state.refuse_waiting(&PushError::Closed.into(), &mut settlements);
+            state.stop_intake(self.capacity, &mut settlements);
             state.demands.clear();
             state.finishing = true;
             // Without its thread the end is made on this one, below.

@@ -305,13 +305,33 @@ impl State {
         }
     }
 
-    /// Refuses everything that waits for room.
+    /// Refuses everything that waits, for room or for ids.
     pub(crate) fn refuse_waiting(&mut self, failure: &Failure, settlements: &mut Settlements) {
-        for (_, waiting) in std::mem::take(&mut self.waiting) {
+        self.refuse_from(0, failure, settlements);
+    }
+
+    /// Stops intake: refuses what waits for room. A push that has room and only waits for the lease under way was
+    /// taken in; it goes its way.
+    pub(crate) fn stop_intake(&mut self, capacity: u64, settlements: &mut Settlements) {
+        self.closed = true;
+        let mut room = self.room(capacity);
+        let first = self.waiting.iter().find(|(_, waiting)| {
+            let count = waiting.ends.len() as u64;
+            let has_room = self.leasing && count <= room;
+            room = room.saturating_sub(count);
+            !has_room
+        });
+        // First come, first served: behind one that is refused nobody passes.
+        let first = first.map_or(self.next_token, |(token, _)| *token);
+        self.refuse_from(first, &PushError::Closed.into(), settlements);
+    }
+
+    fn refuse_from(&mut self, first: u64, failure: &Failure, settlements: &mut Settlements) {
+        for (_, waiting) in self.waiting.split_off(&first) {
+            self.waiting_bytes -= waiting.values.len();
             let count = u32::try_from(waiting.ends.len()).unwrap_or(u32::MAX);
             settlements.push(waiting.completion, count, Err(failure.clone()));
         }
-        self.waiting_bytes = 0;
     }
 
     /// Why nothing can be written, if so.

@@ -88,3 +88,29 @@ fn a_queue_that_was_only_opened_writes_nothing() {
     }
     assert_eq!(disk.count(&disk.attempts), 0);
 }
+
+#[test]
+fn a_push_that_only_waits_for_its_first_ids_is_taken_in_before_the_end() {
+    let disk = Disk::new();
+    let queue = Builder::new(FaultStore(Arc::clone(&disk))).capacity(3).open().unwrap();
+    disk.hold();
+    thread::scope(|scope| {
+        // Three have room and wait for the lease, which is held in the store; two wait for room.
+        let pushes: Vec<_> = (0..5).map(|_| scope.spawn(|| queue.push(b"x"))).collect();
+        while queue.stats().waiting_pushes < 5 {
+            thread::yield_now();
+        }
+        let finish = scope.spawn(|| queue.finish());
+        while !queue.is_closed() {
+            thread::yield_now();
+        }
+        disk.release();
+        let stored = pushes.into_iter().map(|push| push.join().unwrap());
+        let (stored, refused): (Vec<_>, Vec<_>) = stored.partition(Result::is_ok);
+        assert_eq!((stored.len(), refused.len()), (3, 2));
+        assert!(refused.iter().all(|push| matches!(push, Err(PushError::Closed))));
+        finish.join().unwrap().unwrap();
+    });
+    drop(queue);
+    assert_eq!(Builder::new(FaultStore(disk)).open().unwrap().len(), 3);
+}
