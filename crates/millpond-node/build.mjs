@@ -1,0 +1,37 @@
+// Builds the addon and puts it beside package.json. `--debug` builds without optimisation.
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, renameSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const isDebug = process.argv.includes('--debug')
+
+const library =
+  { darwin: 'libmillpond_node.dylib', win32: 'millpond_node.dll' }[process.platform] ?? 'libmillpond_node.so'
+const suffix = process.platform === 'linux' ? '-gnu' : ''
+
+const cargo = ['build', '--package', 'millpond-node', '--locked', '--message-format', 'json-render-diagnostics']
+if (!isDebug) cargo.push('--release')
+const built = spawnSync('cargo', cargo, {
+  cwd: root,
+  stdio: ['ignore', 'pipe', 'inherit'],
+  maxBuffer: 1 << 30,
+  encoding: 'utf8',
+})
+if (built.status !== 0) process.exit(built.status ?? 1)
+
+// Cargo says where it put the library, whatever CARGO_TARGET_DIR is.
+const files = built.stdout
+  .split('\n')
+  .filter((line) => line.startsWith('{'))
+  .map((line) => JSON.parse(line))
+  .filter((message) => message.reason === 'compiler-artifact')
+  .flatMap((message) => message.filenames)
+const file = files.find((name) => name.endsWith(library))
+if (file === undefined) throw new Error(`cargo reported no ${library}`)
+
+const target = `${root}millpond.${process.platform}-${process.arch}${suffix}.node`
+// By rename: a process that has the old file mapped keeps it.
+copyFileSync(file, `${target}.new`)
+renameSync(`${target}.new`, target)
+console.log(target)
