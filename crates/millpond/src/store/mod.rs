@@ -8,8 +8,8 @@
 //! 2. Keys are ordered as byte strings.
 //! 3. `commit(ops, true)` returns `Ok` only when `ops` **and every earlier commit** survive a power cut.
 //! 4. `commit(ops, false)` returns `Ok` when the operations are visible to readers of this process.
-//! 5. Operations of one commit apply in order. After a crash any subset of an unfinished commit may be there, each
-//!    operation whole.
+//! 5. Operations of one commit apply in order. After a crash any subset of an unfinished or failed commit may be there,
+//!    each operation whole.
 //! 6. A store that failed in a way it cannot vouch for ([`FailureKind::Unknown`]) accepts no further commit.
 //! 7. An empty durable commit makes earlier non-durable ones durable.
 
@@ -201,6 +201,6 @@ pub struct StoreStats {
     pub disk_bytes: u64,
     /// Files in use, spares not included.
     pub segments: u64,
-    /// Calls of fsync or fdatasync by the write path.
+    /// Calls of fsync or fdatasync on the file that is written, a store's own between commits included.
     pub syncs: u64,
 }

@@ -1,29 +1,25 @@
-//! The writing side: commits, the change to the next segment, and what happens when the disk says no.
+//! The writing side: commits, and what happens when the disk says no.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use parking_lot::{Mutex, RwLock};
 
 use super::batch::{self, Batch};
 use super::disk::Disk;
 use super::error::LogError;
 use super::frame::HEAD;
+use super::handles::Handles;
 use super::index::Index;
-use super::open_record::{self, Living, OpenRecord};
 use super::reader::Reader;
-use super::segment::{self, Identity, RECORD_AT, SMALLEST, Segment};
+use super::segment::{self, Identity, SMALLEST, Segment};
 use super::spare::Pool;
 use crate::store::Op;
 
 /// Segments let go by one commit.
 const FREED_PER_COMMIT: usize = 16;
-/// A segment that fills within this time makes the next one larger.
-const FAST: Duration = Duration::from_millis(500);
-/// The largest open record.
-const LARGEST_RECORD: usize = 1 << 30;
 
 /// The first failure that made the log stop.
 struct Poison {
@@ -37,18 +33,18 @@ struct Poison {
 pub(super) struct Turn {
     batch: Batch,
     /// The wanted size of segments.
-    size: u64,
-    opened: Instant,
+    pub(super) size: u64,
+    pub(super) opened: Instant,
 }
 
 /// The segment that is written to.
-struct Active {
-    segment: Arc<Segment>,
-    end: u64,
+pub(super) struct Active {
+    pub(super) segment: Arc<Segment>,
+    pub(super) end: u64,
     /// The end at the time the last successful fsync was issued: the mark of the next batch.
-    synced: u64,
+    pub(super) synced: u64,
     /// Nothing more is written here, whatever room there is.
-    sealed: bool,
+    pub(super) sealed: bool,
 }
 
 impl Active {
@@ -60,21 +56,22 @@ impl Active {
 
 #[derive(Default)]
 pub(super) struct Append {
-    active: Option<Active>,
-    rotating: bool,
+    pub(super) active: Option<Active>,
+    pub(super) rotating: bool,
     scratch: Batch,
 }
 
 /// Everything the log is, shared with its thread.
 pub(super) struct Core {
     pub(super) disk: Arc<dyn Disk>,
+    pub(super) handles: Arc<Handles>,
     pub(super) identity: Identity,
     pub(super) pool: Pool,
     pub(super) index: RwLock<Index>,
     pub(super) reader: Reader,
-    largest: u64,
+    pub(super) largest: u64,
     turn: Mutex<Turn>,
-    append: Mutex<Append>,
+    pub(super) append: Mutex<Append>,
     poison: OnceLock<Poison>,
     closed: AtomicBool,
     syncs: AtomicU64,
@@ -83,6 +80,7 @@ pub(super) struct Core {
 impl Core {
     pub(super) fn new(
         disk: Arc<dyn Disk>,
+        handles: Arc<Handles>,
         identity: Identity,
         index: Index,
         pool: Pool,
@@ -90,6 +88,7 @@ impl Core {
     ) -> Self {
         Self {
             disk,
+            handles,
             identity,
             pool,
             index: RwLock::new(index),
@@ -141,12 +140,12 @@ impl Core {
         }
     }
 
-    fn failed(&self, error: LogError) -> LogError {
+    pub(super) fn failed(&self, error: LogError) -> LogError {
         self.poison_by(&error);
         error
     }
 
-    fn path_of(&self, segment: &Segment) -> PathBuf {
+    pub(super) fn path_of(&self, segment: &Segment) -> PathBuf {
         self.disk.path().join(segment::name(segment.number()))
     }
 
@@ -252,7 +251,7 @@ impl Core {
     }
 
     /// Makes everything written durable. Only the holder of the turn calls it.
-    fn sync(&self) -> Result<(), LogError> {
+    pub(super) fn sync(&self) -> Result<(), LogError> {
         let (segment, issued) = match &self.append.lock().active {
             Some(active) if active.end > active.synced => (Arc::clone(&active.segment), active.end),
             _ => return Ok(()),
@@ -266,68 +265,6 @@ impl Core {
             active.synced = issued;
         }
         Ok(())
-    }
-
-    /// Puts the next segment into use, with room for `need` bytes.
-    fn rotate(&self, turn: &mut Turn, need: usize) -> Result<(), LogError> {
-        let _rotating = Rotating::begin(&self.append);
-        // CRASH: a segment is durable before its successor exists, so only the last one can have a doubtful tail.
-        self.sync()?;
-        let old = self.append.lock().active.as_ref().map(|active| (active.segment.number(), active.end));
-        let mut record = self.record(old).encode();
-        if record.len() > LARGEST_RECORD {
-            return Err(LogError::TooLarge { bytes: record.len() as u64 });
-        }
-        let frames = open_record::frames_at(record.len() as u64);
-        let spare = self.pool.take(frames + (need + HEAD) as u64)?;
-        // CRASH: once any part of an open record may be on disk, what the old segment says behind the live end given
-        // there would not be believed: nothing more goes into it, even if this fails.
-        if let Some(active) = &mut self.append.lock().active {
-            active.sealed = true;
-        }
-        for at in [RECORD_AT, open_record::second_at(record.len() as u64)] {
-            open_record::seal(&mut record, spare.number(), spare.seed, at);
-            if let Err(error) = spare.file.write_all_at(&record, at) {
-                self.pool.discard(&spare);
-                return Err(self.failed(LogError::write("pwrite", self.path_of(&spare), error)));
-            }
-        }
-        spare.set_written(frames);
-        let about = Living {
-            number: spare.number(),
-            generation: spare.header.generation,
-            size: spare.header.size,
-            ..Living::default()
-        };
-        self.index.write().add_part(Arc::clone(&spare), about);
-        let base = turn.size.max(spare.header.size.min(self.largest));
-        let by_pace = if old.is_none() {
-            turn.size
-        } else if turn.opened.elapsed() < FAST {
-            base * 2
-        } else {
-            turn.size / 2
-        };
-        turn.size = by_pace.max(self.index.read().live_bytes() / 2).clamp(SMALLEST, self.largest);
-        turn.opened = Instant::now();
-        self.append.lock().active = Some(Active { segment: spare, end: frames, synced: 0, sealed: false });
-        self.pool.set_size(turn.size);
-        Ok(())
-    }
-
-    /// What the next segment says of all others.
-    fn record(&self, old: Option<(u64, u64)>) -> OpenRecord {
-        let mut index = self.index.write();
-        if let Some((number, end)) = old
-            && let Some(part) = index.parts.get_mut(&number)
-        {
-            part.about.live_end = end;
-            part.about.mark = end;
-        }
-        // Frames that let segments go lie in segments that are durable by now, so they are vouched for.
-        let living =
-            index.parts.values().filter(|part| !part.leaving).map(|part| part.about.clone()).collect();
-        OpenRecord { living, kv: index.kv.clone() }
     }
 
     /// Hands segments whose release is durable to the thread that unlinks them, and looks for more to let go.
@@ -383,6 +320,7 @@ impl Core {
         for name in names.iter().cloned().chain(segments.iter().map(|number| segment::name(*number))) {
             // A name that stays is no loss: no open record lists it, so a later open clears it away.
             let _ = self.disk.unlink(&name);
+            self.handles.forget(&name);
         }
         if let Err(error) = self.disk.sync_dir() {
             return Err(self.failed(LogError::io("fsync", self.disk.path().to_path_buf(), error)));
@@ -442,31 +380,22 @@ impl Core {
         !self.index.read().candidates(active, 1).is_empty()
     }
 
+    /// Whether a failure stopped the log.
+    pub(super) fn is_poisoned(&self) -> bool {
+        self.poison.get().is_some()
+    }
+
+    /// Returns when no commit is under way. Later ones are refused if the log was stopped.
+    pub(super) fn wait_for_turn(&self) {
+        drop(self.turn.lock());
+    }
+
     /// Lets go of every file. Called when the thread has ended.
     pub(super) fn abandon(&self) {
         self.closed.store(true, Ordering::Release);
         *self.append.lock() = Append::default();
         *self.index.write() = Index::default();
         self.reader.clear();
-    }
-}
-
-/// Says that a rotation is under way, until it is dropped.
-struct Rotating<'a> {
-    append: &'a Mutex<Append>,
-}
-
-impl<'a> Rotating<'a> {
-    fn begin(append: &'a Mutex<Append>) -> Self {
-        let mut held: MutexGuard<'_, Append> = append.lock();
-        held.rotating = true;
-        drop(held);
-        Self { append }
-    }
-}
-
-impl Drop for Rotating<'_> {
-    fn drop(&mut self) {
-        self.append.lock().rotating = false;
+        self.handles.clear();
     }
 }

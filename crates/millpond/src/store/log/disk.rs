@@ -23,6 +23,11 @@ pub trait Disk: Send + Sync {
     /// The directory, for messages.
     fn path(&self) -> &Path;
 
+    /// What tells this directory from others in this process (device and inode), where there is such a thing.
+    fn directory(&self) -> Option<(u64, u64)> {
+        None
+    }
+
     /// Takes the directory for this owner alone, without waiting.
     fn lock(&self) -> io::Result<DiskLock>;
 

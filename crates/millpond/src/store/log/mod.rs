@@ -4,7 +4,8 @@
 //! every byte and the argument for each verdict of recovery.
 //!
 //! Locks are taken in this order and never the other way: `turn` (one commit at a time), `append` (the place of the
-//! next byte; never held across an fsync), `index`, then the pool of spares or the read-ahead chunk, which are last.
+//! next byte; never held across an fsync), `index`, then one of the pool of spares, the read-ahead
+//! chunk and the open files (the last two in this order).
 
 mod batch;
 mod bytes;
@@ -13,6 +14,8 @@ mod disk;
 mod error;
 mod frame;
 mod freed;
+mod handles;
+mod holder;
 mod index;
 mod lock;
 mod open_record;
@@ -21,19 +24,17 @@ mod ranges;
 mod reader;
 mod real_disk;
 mod recover;
+mod rotation;
 mod scan;
 mod segment;
 mod spare;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
-use std::any::Any;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
-
-use parking_lot::Mutex;
 
 pub use disk::{Disk, DiskFile, DiskLock};
 pub use error::LogError;
@@ -41,6 +42,8 @@ pub use error::LogError;
 use self::core::Core;
 use super::{FailureKind, IoDetails, Op, Pair, RecoveryReport, Store, StoreStats, Summary};
 use crate::key::Key;
+use handles::Handles;
+use holder::Holder;
 use spare::Pool;
 
 /// The largest size a segment may be asked to have.
@@ -63,22 +66,15 @@ impl Default for LogOptions {
     }
 }
 
-/// What is given up once, by close or by drop.
-struct Owned {
-    thread: Option<JoinHandle<()>>,
-    lock: Option<Box<dyn Any + Send + Sync>>,
-}
-
 /// A segmented log in one directory.
 pub struct LogStore {
-    core: Arc<Core>,
+    holder: Arc<Holder>,
     report: RecoveryReport,
-    owned: Mutex<Owned>,
 }
 
 impl fmt::Debug for LogStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LogStore").field("path", &self.core.disk.path()).finish_non_exhaustive()
+        f.debug_struct("LogStore").field("path", &self.core().disk.path()).finish_non_exhaustive()
     }
 }
 
@@ -97,50 +93,33 @@ impl LogStore {
     /// Opens the log on any disk.
     pub fn open_on(disk: Arc<dyn Disk>, options: LogOptions) -> Result<Self, LogError> {
         let path = disk.path().to_path_buf();
-        let lock = match disk.lock() {
+        let mut lock = disk.lock();
+        if matches!(lock, Ok(DiskLock::Taken { .. })) && holder::give_way(disk.as_ref()) {
+            lock = disk.lock();
+        }
+        let lock = match lock {
             Ok(DiskLock::Held(guard)) => guard,
             Ok(DiskLock::Taken { pid }) => return Err(LogError::Locked { path, pid }),
             Err(error) => return Err(LogError::write("flock", path, error)),
         };
-        let found = recover::recover(disk.as_ref(), options.strict)?;
+        let (found, handles) = {
+            let handles = Arc::new(Handles::new(Arc::clone(&disk)));
+            (recover::recover(disk.as_ref(), &handles, options.strict)?, handles)
+        };
         let pool = Pool::new(found.next, found.leftovers);
         let largest = options.segment_bytes.clamp(segment::SMALLEST, LARGEST);
-        let core = Core::new(disk, found.identity, found.index, pool, largest);
-        Ok(Self {
-            core: Arc::new(core),
-            report: found.report,
-            owned: Mutex::new(Owned { thread: None, lock: Some(lock) }),
-        })
+        let core = Core::new(disk, handles, found.identity, found.index, pool, largest);
+        Ok(Self { holder: Holder::new(core, lock), report: found.report })
     }
 
-    /// Starts the thread that makes spares; the first append needs one.
-    fn start(&self) -> Result<(), LogError> {
-        let mut owned = self.owned.lock();
-        if owned.thread.is_none() && owned.lock.is_some() {
-            let core = Arc::clone(&self.core);
-            let started = thread::Builder::new().name("millpond-log".into()).spawn(move || spare::run(&core));
-            let failed = |error| LogError::io("clone", self.core.disk.path().to_path_buf(), error);
-            owned.thread = Some(started.map_err(failed)?);
-        }
-        Ok(())
-    }
-
-    /// Ends the thread and gives back files; the caller drops the lock last.
-    fn end(&self, owned: &mut Owned) {
-        self.core.pool.stop();
-        if let Some(thread) = owned.thread.take() {
-            // A thread that panicked has nothing to hand over.
-            let _ = thread.join();
-        }
+    fn core(&self) -> &Core {
+        &self.holder.core
     }
 }
 
 impl Drop for LogStore {
     fn drop(&mut self) {
-        let mut owned = self.owned.lock();
-        self.end(&mut owned);
-        self.core.abandon();
-        owned.lock = None;
+        self.holder.end(|_| ());
     }
 }
 
@@ -148,20 +127,27 @@ impl Store for LogStore {
     type Error = LogError;
 
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, LogError> {
-        self.core.check_open()?;
-        let (loc, segment, id) = {
-            let index = self.core.index.read();
-            match Key::parse(key) {
-                Ok(Key::Entry(id)) => {
-                    let Some(loc) = index.find(id) else { return Ok(None) };
-                    let Some(segment) = index.segment(loc.segment) else { return Ok(None) };
-                    (loc, Arc::clone(segment), id)
+        loop {
+            self.core().check_open()?;
+            let (loc, segment, id) = {
+                let index = self.core().index.read();
+                match Key::parse(key) {
+                    Ok(Key::Entry(id)) => {
+                        let Some(loc) = index.find(id) else { return Ok(None) };
+                        let Some(segment) = index.segment(loc.segment) else { return Ok(None) };
+                        (loc, Arc::clone(segment), id)
+                    }
+                    // A key of no known kind was never stored.
+                    _ => return Ok(index.kv.get(key).cloned()),
                 }
-                // A key of no known kind was never stored.
-                _ => return Ok(index.kv.get(key).cloned()),
+            };
+            match self.core().reader.read(self.core().disk.as_ref(), &segment, loc, id) {
+                Ok(value) => return Ok(Some(value)),
+                // The file may have gone because the entry was settled meanwhile; then its place tells.
+                Err(error) if self.core().index.read().find(id) == Some(loc) => return Err(error),
+                Err(_) => {}
             }
-        };
-        self.core.reader.read(self.core.disk.as_ref(), &segment, loc, id).map(Some)
+        }
     }
 
     fn seek(&self, from: &[u8]) -> Result<Option<Pair>, LogError> {
@@ -176,8 +162,8 @@ impl Store for LogStore {
 
     fn seek_back(&self, upto: &[u8]) -> Result<Option<Pair>, LogError> {
         loop {
-            self.core.check_open()?;
-            let Some(key) = self.core.index.read().key_upto(upto) else { return Ok(None) };
+            self.core().check_open()?;
+            let Some(key) = self.core().index.read().key_upto(upto) else { return Ok(None) };
             if let Some(value) = self.get(&key)? {
                 return Ok(Some((key, value)));
             }
@@ -186,23 +172,23 @@ impl Store for LogStore {
 
     fn commit(&self, ops: &[Op<'_>], durable: bool) -> Result<(), LogError> {
         if !ops.is_empty() {
-            self.start()?;
+            self.holder.start()?;
         }
-        self.core.commit(ops, durable)
+        self.core().commit(ops, durable)
     }
 
     fn try_commit(&self, ops: &[Op<'_>]) -> Result<bool, LogError> {
-        self.core.try_commit(ops)
+        self.core().try_commit(ops)
     }
 
     fn next_key(&self, from: &[u8]) -> Result<Option<Vec<u8>>, LogError> {
-        self.core.check_open()?;
-        Ok(self.core.index.read().key_from(from))
+        self.core().check_open()?;
+        Ok(self.core().index.read().key_from(from))
     }
 
     fn summary(&self) -> Result<Summary, LogError> {
-        self.core.check_open()?;
-        Ok(self.core.index.read().summary())
+        self.core().check_open()?;
+        Ok(self.core().index.read().summary())
     }
 
     fn classify(&self, error: &LogError) -> FailureKind {
@@ -223,26 +209,21 @@ impl Store for LogStore {
     }
 
     fn stats(&self) -> StoreStats {
-        let index = self.core.index.read();
+        let index = self.core().index.read();
         let used = index.parts.values().map(|part| part.segment.header.size).sum::<u64>();
         StoreStats {
             live_bytes: index.live_bytes(),
-            disk_bytes: used + self.core.pool.bytes(),
+            disk_bytes: used + self.core().pool.bytes(),
             segments: index.parts.len() as u64,
-            syncs: self.core.syncs(),
+            syncs: self.core().syncs(),
         }
     }
 
     fn close(&self) -> Result<(), LogError> {
-        let result = self.core.finish();
+        let result = self.core().finish();
         if matches!(result, Err(LogError::Closed)) {
             return result;
         }
-        let mut owned = self.owned.lock();
-        self.end(&mut owned);
-        let result = result.and_then(|()| self.core.clear_away());
-        self.core.abandon();
-        owned.lock = None;
-        result
+        self.holder.end(|core| result.and_then(|()| core.clear_away()))
     }
 }

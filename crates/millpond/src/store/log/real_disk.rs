@@ -99,6 +99,10 @@ impl Disk for RealDisk {
         &self.path
     }
 
+    fn directory(&self) -> Option<(u64, u64)> {
+        rustix::fs::fstat(&self.directory).ok().map(|stat| (stat.st_dev, stat.st_ino))
+    }
+
     fn lock(&self) -> io::Result<DiskLock> {
         let stat = rustix::fs::fstat(&self.directory)?;
         // ORDER: the registry comes first, so that a second open in this process touches no file at all.

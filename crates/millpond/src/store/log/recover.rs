@@ -8,10 +8,10 @@ use std::sync::Arc;
 use super::disk::{Disk, DiskFile};
 use super::error::LogError;
 use super::frame;
-use super::freed::Freed;
+use super::handles::Handles;
 use super::index::Index;
 use super::open_record::{self, Living, OpenRecord};
-use super::scan::{self, Found, Stretch, Window};
+use super::scan::{self, Stretch, Window};
 use super::segment::{self, BLOCK, BLOCK_BYTES, Header, Identity, RECORD_AT, Segment};
 use crate::store::{Damage, RecoveryReport};
 
@@ -27,7 +27,7 @@ pub(super) struct Recovered {
 }
 
 /// A file with a header of this queue.
-struct Candidate {
+pub(super) struct Candidate {
     header: Header,
     file: Arc<dyn DiskFile>,
     /// The open record and where the frames behind it begin.
@@ -46,23 +46,24 @@ impl From<io::Error> for Fault {
     }
 }
 
-struct Recovery<'a> {
-    disk: &'a dyn Disk,
-    files: BTreeMap<u64, Candidate>,
+/// A recovery under way.
+pub(super) struct Recovery<'a> {
+    pub(super) disk: &'a dyn Disk,
+    pub(super) files: BTreeMap<u64, Candidate>,
     /// Files without a valid header, by the number in their name.
-    headless: BTreeMap<u64, Arc<dyn DiskFile>>,
-    index: Index,
-    report: RecoveryReport,
-    next: u64,
-    leftovers: Vec<String>,
+    pub(super) headless: BTreeMap<u64, Arc<dyn DiskFile>>,
+    pub(super) index: Index,
+    pub(super) report: RecoveryReport,
+    pub(super) next: u64,
+    pub(super) leftovers: Vec<String>,
     /// Segments that a vouched frame let go.
-    released: BTreeSet<u64>,
+    pub(super) released: BTreeSet<u64>,
     /// Largest mark and first bad byte at or above it, of segments whose end nobody vouches for.
-    open_ends: BTreeMap<u64, (u64, u64)>,
+    pub(super) open_ends: BTreeMap<u64, (u64, u64)>,
 }
 
 /// Reads the log in this directory.
-pub(super) fn recover(disk: &dyn Disk, strict: bool) -> Result<Recovered, LogError> {
+pub(super) fn recover(disk: &dyn Disk, handles: &Arc<Handles>, strict: bool) -> Result<Recovered, LogError> {
     let mut recovery = Recovery {
         disk,
         files: BTreeMap::new(),
@@ -74,7 +75,7 @@ pub(super) fn recover(disk: &dyn Disk, strict: bool) -> Result<Recovered, LogErr
         released: BTreeSet::new(),
         open_ends: BTreeMap::new(),
     };
-    let identity = recovery.read_headers()?;
+    let identity = recovery.read_headers(handles)?;
     let authority = recovery.read_records()?;
     recovery.replay(identity.unwrap_or_default(), authority)?;
     let Recovery { index, report, next, leftovers, .. } = recovery;
@@ -107,7 +108,7 @@ impl Recovery<'_> {
         move |error| LogError::io("pread", path.clone(), error)
     }
 
-    fn damaged(
+    pub(super) fn damaged(
         &mut self,
         number: u64,
         range: (u64, u64),
@@ -128,7 +129,7 @@ impl Recovery<'_> {
     }
 
     /// Opens every segment file and tells ours from others.
-    fn read_headers(&mut self) -> Result<Option<Identity>, LogError> {
+    fn read_headers(&mut self, handles: &Arc<Handles>) -> Result<Option<Identity>, LogError> {
         let directory = self.disk.path().to_path_buf();
         let names = self.disk.list().map_err(|error| LogError::io("getdents", directory, error))?;
         let mut found = Vec::new();
@@ -139,8 +140,7 @@ impl Recovery<'_> {
                 self.leftovers.push(name);
                 continue;
             }
-            let failed = |error| LogError::io("openat", self.disk.path().join(&name), error);
-            let file = self.disk.open(&name).map_err(failed)?;
+            let file = handles.file(name);
             let mut start = vec![0; 2 * BLOCK_BYTES];
             let got = file.read_uncached_at(&mut start, 0).map_err(self.read_failed(number))?;
             let len = file.len().map_err(self.read_failed(number))?;
@@ -315,109 +315,6 @@ impl Recovery<'_> {
         }
         Ok(())
     }
-
-    /// A segment with a successor: everything below its live end is vouched for, but for what is known as torn.
-    fn judge_listed(&mut self, part: &Living, found: &Found) {
-        for bad in &found.bad {
-            self.damaged(part.number, (bad.from, bad.to), (bad.low, bad.high), "a stretch does not check");
-        }
-        // Torn stretches may end the segment; then there is nothing behind the last frame.
-        let end = part.torn.iter().map(|(_, to)| *to).fold(found.end, u64::max);
-        if end < part.live_end {
-            let ids = found.junk_id.map_or_else(|| rest_of(part, found), |id| (Some(id), Some(id)));
-            let reason = if found.cut { "the file is too short" } else { "a stretch does not check" };
-            self.damaged(part.number, (found.end, part.live_end), ids, reason);
-        }
-    }
-
-    /// The last segment of a life: its largest mark vouches for what lies below, the rest may be torn.
-    fn judge_last(&mut self, number: u64, from: u64, found: &Found, len: u64) {
-        let mark = found.mark;
-        let mut torn = Vec::new();
-        let mut first_bad = u64::MAX;
-        for bad in &found.bad {
-            if bad.from < mark {
-                self.damaged(
-                    number,
-                    (bad.from, bad.to.min(mark)),
-                    (bad.low, bad.high),
-                    "a stretch does not check",
-                );
-            }
-            if bad.to > mark {
-                let range = (bad.from.max(mark), bad.to);
-                first_bad = first_bad.min(range.0);
-                self.report.dropped_tail_bytes += range.1 - range.0;
-                torn.push(range);
-            }
-        }
-        if found.end < mark {
-            let ids = (found.junk_id, found.junk_id);
-            let reason = if len < mark { "the file is too short" } else { "a stretch does not check" };
-            self.damaged(number, (found.end, mark), ids, reason);
-        }
-        self.report.dropped_tail_bytes += found.junk_end.saturating_sub(found.end.max(mark));
-        self.report.clean = found.closed && found.junk_end == found.end;
-        self.open_ends.insert(number, (mark, first_bad));
-        if let Some(part) = self.index.parts.get_mut(&number) {
-            part.about.live_end = found.end.max(mark).max(from);
-            part.about.mark = mark;
-            part.about.torn = torn;
-        }
-    }
-
-    /// Finishes what frames of the newest segments began: lets go of segments whose release is vouched for.
-    fn let_go(&mut self, living: &[Living]) {
-        let generations: BTreeMap<u64, u64> =
-            living.iter().map(|part| (part.number, part.generation)).collect();
-        let newest = living.last().map_or(0, |part| part.number);
-        for freed in std::mem::take(&mut self.index.freed) {
-            let same = generations.get(&freed.segment) == Some(&freed.generation);
-            if same && self.acts(&freed, newest) {
-                self.gone(freed.segment);
-            } else if let Some(part) = self.index.parts.get_mut(&freed.segment) {
-                part.leaving = false;
-            }
-        }
-    }
-
-    fn gone(&mut self, number: u64) {
-        self.released.insert(number);
-        self.report.damage.retain(|damage| damage.file != segment::name(number));
-        self.index.remove_part(number);
-        if self.files.remove(&number).is_some() {
-            self.leftovers.push(segment::name(number));
-        }
-    }
-
-    /// Whether a frame that lets a segment go was durable, or must have been if anybody had acted on it.
-    fn acts(&self, freed: &Freed, newest: u64) -> bool {
-        match self.open_ends.get(&freed.holder) {
-            Some((mark, first_bad)) => {
-                freed.end <= *mark || freed.offset < *first_bad || freed.holder < newest
-            }
-            // A segment with a successor that still lists the other one: the release was found torn then.
-            None => false,
-        }
-    }
-
-    fn report_missing(&mut self, living: &[Living]) {
-        let parts = &self.index.parts;
-        let gone = |number: &u64| !parts.contains_key(number) && !self.released.contains(number);
-        let missing: Vec<Living> = living.iter().filter(|part| gone(&part.number)).cloned().collect();
-        for part in missing {
-            let reason = "a living segment is missing";
-            let ids = (part.ids.map(|ids| ids.0), part.ids.map(|ids| ids.1));
-            self.damaged(part.number, (0, part.size), ids, reason);
-        }
-    }
-}
-
-/// The ids that may lie behind the last valid frame of a segment.
-fn rest_of(part: &Living, found: &Found) -> (Option<u64>, Option<u64>) {
-    let Some((low, high)) = part.ids else { return (None, None) };
-    let first = found.last_id.map_or(low, |id| id.saturating_add(1));
-    if first <= high { (Some(first), Some(high)) } else { (None, None) }
 }
 
 /// The open record of a file, from whichever copy is valid.

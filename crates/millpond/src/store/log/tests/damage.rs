@@ -111,7 +111,7 @@ fn o03_one_flipped_bit_costs_one_entry_at_most() {
     let files = segments(dir.path());
     assert!(files.len() >= 3);
     let mut random = Random::new(3);
-    for round in 0..250 {
+    for round in 0..120 {
         let file = &files[random.size(files.len())];
         let at = if round < 40 { random.below(17_000) } else { random.below(used(file)) };
         let handle = OpenOptions::new().read(true).write(true).open(file).unwrap();

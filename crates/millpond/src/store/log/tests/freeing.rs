@@ -112,3 +112,50 @@ fn other_keys_outlive_the_segments_they_were_written_in() {
     let left = contents(&store);
     assert_eq!(left, Contents::from([(vec![0], b"meta".to_vec()), (vec![4, 1], b"dedupe".to_vec())]));
 }
+
+#[test]
+fn many_segments_need_few_descriptors() {
+    let dir = directory();
+    let held = || {
+        let all = std::fs::read_dir("/proc/self/fd").unwrap();
+        let names = all.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+        names.filter(|name| name.starts_with(dir.path())).count()
+    };
+    for round in 0..2 {
+        let store = open(dir.path());
+        for id in 0..40 {
+            store.commit(&[Op::Put(&key::entry(round * 100 + id), &value(id, 50_000))], false).unwrap();
+        }
+        assert!(store.stats().segments >= 40);
+        assert_eq!(contents(&store).len() as u64, (round + 1) * 40);
+        assert!(held() <= 16, "{} descriptors", held());
+        drop(store);
+        assert_eq!(held(), 0);
+    }
+}
+
+#[test]
+fn readers_see_an_entry_or_none_while_segments_go() {
+    let dir = directory();
+    let store = open(dir.path());
+    std::thread::scope(|scope| {
+        let (store, last) = (&store, 300);
+        scope.spawn(move || {
+            for id in 1..=last {
+                put(store, id, &value(id, 9000));
+                if id > 20 {
+                    delete(store, id - 20);
+                }
+            }
+        });
+        scope.spawn(move || {
+            while store.summary().unwrap().last != Some(last) {
+                if let Some((key, bytes)) = store.seek(&[]).unwrap() {
+                    let Ok(key::Key::Entry(id)) = key::Key::parse(&key) else { panic!("{key:?}") };
+                    assert!(bytes == value(id, 9000));
+                }
+            }
+        });
+    });
+    assert_eq!(ids(&store), (281..=300).collect::<Vec<_>>());
+}

@@ -116,6 +116,11 @@ impl State {
         self.inodes.iter().map(|inode| inode.synced_after_failure).sum()
     }
 
+    /// Names that a crash cannot bring back or take away.
+    pub(crate) fn durable_names(&self) -> usize {
+        self.durable_names.len()
+    }
+
     /// Whether there are unsynced names, or unsynced bytes in a file with a name.
     pub(crate) fn is_telling(&self) -> bool {
         let dirty = |inode: &usize| !self.inodes[*inode].dirty.is_empty();

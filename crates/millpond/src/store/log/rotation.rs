@@ -1,0 +1,112 @@
+//! The change from one segment to the next.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::core::{Active, Append, Core, Turn};
+use super::error::LogError;
+use super::frame::HEAD;
+use super::open_record::{self, Living, OpenRecord};
+use super::segment::{self, RECORD_AT, SMALLEST, Segment};
+
+/// A segment that fills within this time makes the next one larger.
+const FAST: Duration = Duration::from_millis(500);
+/// The largest open record.
+const LARGEST_RECORD: usize = 1 << 30;
+
+impl Core {
+    /// Puts the next segment into use, with room for `need` bytes.
+    pub(super) fn rotate(&self, turn: &mut Turn, need: usize) -> Result<(), LogError> {
+        let _rotating = Rotating::begin(&self.append);
+        // CRASH: a segment is durable before its successor exists, so only the last one can have a doubtful tail.
+        self.sync()?;
+        let old = self.append.lock().active.as_ref().map(|active| (active.segment.number(), active.end));
+        let mut record = self.record(old).encode();
+        if record.len() > LARGEST_RECORD {
+            return Err(LogError::TooLarge { bytes: record.len() as u64 });
+        }
+        let frames = open_record::frames_at(record.len() as u64);
+        let spare = self.pool.take(frames + (need + HEAD) as u64)?;
+        // CRASH: once any part of an open record may be on disk, what the old segment says behind the live end given
+        // there would not be believed: nothing more goes into it, even if this fails.
+        if let Some(active) = &mut self.append.lock().active {
+            active.sealed = true;
+        }
+        for at in [RECORD_AT, open_record::second_at(record.len() as u64)] {
+            open_record::seal(&mut record, spare.number(), spare.seed, at);
+            if let Err(error) = spare.file.write_all_at(&record, at) {
+                self.pool.discard(&spare);
+                return Err(self.failed(LogError::write("pwrite", self.path_of(&spare), error)));
+            }
+        }
+        spare.set_written(frames);
+        let about = Living {
+            number: spare.number(),
+            generation: spare.header.generation,
+            size: spare.header.size,
+            ..Living::default()
+        };
+        self.put_into_use(old, &spare, about);
+        let base = turn.size.max(spare.header.size.min(self.largest));
+        let by_pace = if old.is_none() {
+            turn.size
+        } else if turn.opened.elapsed() < FAST {
+            base * 2
+        } else {
+            turn.size / 2
+        };
+        turn.size = by_pace.max(self.index.read().live_bytes() / 2).clamp(SMALLEST, self.largest);
+        turn.opened = Instant::now();
+        self.append.lock().active = Some(Active { segment: spare, end: frames, synced: 0, sealed: false });
+        self.pool.set_size(turn.size);
+        Ok(())
+    }
+
+    /// From now on the old segment is only read, and the new one is part of the log.
+    fn put_into_use(&self, old: Option<(u64, u64)>, spare: &Arc<Segment>, about: Living) {
+        let mut index = self.index.write();
+        if let Some((number, end)) = old
+            && let Some(part) = index.parts.get_mut(&number)
+        {
+            // Readers that hold the descriptor it was written through keep it as long as they need it.
+            let file = self.handles.file(segment::name(number));
+            part.segment = Arc::new(Segment::new(part.segment.header, file, end));
+        }
+        index.add_part(Arc::clone(spare), about);
+    }
+
+    /// What the next segment says of all others.
+    fn record(&self, old: Option<(u64, u64)>) -> OpenRecord {
+        let mut index = self.index.write();
+        if let Some((number, end)) = old
+            && let Some(part) = index.parts.get_mut(&number)
+        {
+            part.about.live_end = end;
+            part.about.mark = end;
+        }
+        // Frames that let segments go lie in segments that are durable by now, so they are vouched for.
+        let living =
+            index.parts.values().filter(|part| !part.leaving).map(|part| part.about.clone()).collect();
+        OpenRecord { living, kv: index.kv.clone() }
+    }
+}
+
+/// Says that a rotation is under way, until it is dropped.
+struct Rotating<'a> {
+    append: &'a Mutex<Append>,
+}
+
+impl<'a> Rotating<'a> {
+    fn begin(append: &'a Mutex<Append>) -> Self {
+        append.lock().rotating = true;
+        Self { append }
+    }
+}
+
+impl Drop for Rotating<'_> {
+    fn drop(&mut self) {
+        self.append.lock().rotating = false;
+    }
+}

@@ -1,0 +1,114 @@
+//! What recovery thinks of what it read: damage, torn tails, segments that are gone and segments that are missing.
+
+use std::collections::BTreeMap;
+
+use super::freed::Freed;
+use super::open_record::Living;
+use super::recover::Recovery;
+use super::scan::Found;
+use super::segment;
+
+impl Recovery<'_> {
+    /// A segment with a successor: everything below its live end is vouched for, but for what is known as torn.
+    pub(super) fn judge_listed(&mut self, part: &Living, found: &Found) {
+        for bad in &found.bad {
+            self.damaged(part.number, (bad.from, bad.to), (bad.low, bad.high), "a stretch does not check");
+        }
+        // Torn stretches may end the segment; then there is nothing behind the last frame.
+        let end = part.torn.iter().map(|(_, to)| *to).fold(found.end, u64::max);
+        if end < part.live_end {
+            let ids = found.junk_id.map_or_else(|| rest_of(part, found), |id| (Some(id), Some(id)));
+            let reason = if found.cut { "the file is too short" } else { "a stretch does not check" };
+            self.damaged(part.number, (found.end, part.live_end), ids, reason);
+        }
+    }
+
+    /// The last segment of a life: its largest mark vouches for what lies below, the rest may be torn.
+    pub(super) fn judge_last(&mut self, number: u64, from: u64, found: &Found, len: u64) {
+        let mark = found.mark;
+        let mut torn = Vec::new();
+        let mut first_bad = u64::MAX;
+        for bad in &found.bad {
+            if bad.from < mark {
+                self.damaged(
+                    number,
+                    (bad.from, bad.to.min(mark)),
+                    (bad.low, bad.high),
+                    "a stretch does not check",
+                );
+            }
+            if bad.to > mark {
+                let range = (bad.from.max(mark), bad.to);
+                first_bad = first_bad.min(range.0);
+                self.report.dropped_tail_bytes += range.1 - range.0;
+                torn.push(range);
+            }
+        }
+        if found.end < mark {
+            let ids = (found.junk_id, found.junk_id);
+            let reason = if len < mark { "the file is too short" } else { "a stretch does not check" };
+            self.damaged(number, (found.end, mark), ids, reason);
+        }
+        self.report.dropped_tail_bytes += found.junk_end.saturating_sub(found.end.max(mark));
+        self.report.clean = found.closed && found.junk_end == found.end;
+        self.open_ends.insert(number, (mark, first_bad));
+        if let Some(part) = self.index.parts.get_mut(&number) {
+            part.about.live_end = found.end.max(mark).max(from);
+            part.about.mark = mark;
+            part.about.torn = torn;
+        }
+    }
+
+    /// Finishes what frames of the newest segments began: lets go of segments whose release is vouched for.
+    pub(super) fn let_go(&mut self, living: &[Living]) {
+        let generations: BTreeMap<u64, u64> =
+            living.iter().map(|part| (part.number, part.generation)).collect();
+        let newest = living.last().map_or(0, |part| part.number);
+        for freed in std::mem::take(&mut self.index.freed) {
+            let same = generations.get(&freed.segment) == Some(&freed.generation);
+            if same && self.acts(&freed, newest) {
+                self.gone(freed.segment);
+            } else if let Some(part) = self.index.parts.get_mut(&freed.segment) {
+                part.leaving = false;
+            }
+        }
+    }
+
+    fn gone(&mut self, number: u64) {
+        self.released.insert(number);
+        self.report.damage.retain(|damage| damage.file != segment::name(number));
+        self.index.remove_part(number);
+        if self.files.remove(&number).is_some() {
+            self.leftovers.push(segment::name(number));
+        }
+    }
+
+    /// Whether a frame that lets a segment go was durable, or must have been if anybody had acted on it.
+    fn acts(&self, freed: &Freed, newest: u64) -> bool {
+        match self.open_ends.get(&freed.holder) {
+            Some((mark, first_bad)) => {
+                freed.end <= *mark || freed.offset < *first_bad || freed.holder < newest
+            }
+            // A segment with a successor that still lists the other one: the release was found torn then.
+            None => false,
+        }
+    }
+
+    pub(super) fn report_missing(&mut self, living: &[Living]) {
+        let parts = &self.index.parts;
+        let gone = |number: &u64| !parts.contains_key(number) && !self.released.contains(number);
+        let missing: Vec<Living> = living.iter().filter(|part| gone(&part.number)).cloned().collect();
+        for part in missing {
+            let reason = "a living segment is missing";
+            let ids = (part.ids.map(|ids| ids.0), part.ids.map(|ids| ids.1));
+            self.damaged(part.number, (0, part.size), ids, reason);
+        }
+    }
+}
+
+/// The ids that may lie behind the last valid frame of a segment.
+fn rest_of(part: &Living, found: &Found) -> (Option<u64>, Option<u64>) {
+    let Some((low, high)) = part.ids else { return (None, None) };
+    let first = found.last_id.map_or(low, |id| id.saturating_add(1));
+    if first <= high { (Some(first), Some(high)) } else { (None, None) }
+}
