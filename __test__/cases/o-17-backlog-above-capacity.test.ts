@@ -16,7 +16,7 @@ it('O-17: opens with more backlog than capacity, and the ack that makes room ope
   const signal = AbortSignal.timeout(50)
   expect(await rejection(queue.push(-1, { signal }))).toBe(signal.reason)
 
-  for (let left = 4_900; left > 0; ) {
+  for (let left = 4_900; left > 0;) {
     const items = await queue.reserveMany(Math.min(left, 500))
     await Promise.all(items.map((item) => item.ack()))
     left -= items.length

@@ -15,7 +15,9 @@ async function trace(durability: string, producers: number, pushes: number) {
   const ended = await runScript('native/scripts/pushes.mjs', args, { wrapper })
   expect(ended.stderr).toBe('')
   const ids = JSON.parse(ended.stdout) as number[]
-  const syncs = readFileSync(log, 'utf8').match(/(fsync|fdatasync)\(\d+\)\s+= 0|<\.\.\. (fsync|fdatasync) resumed>\)\s+= 0/g)
+  const syncs = readFileSync(log, 'utf8').match(
+    /(fsync|fdatasync)\(\d+\)\s+= 0|<\.\.\. (fsync|fdatasync) resumed>\)\s+= 0/g,
+  )
   return { path, ids, syncs: syncs?.length ?? 0 }
 }
 
