@@ -1,4 +1,3 @@
-import { types } from 'node:util'
 import type {
   Counts,
   Delivery,
@@ -11,10 +10,18 @@ import type {
   Stats,
   StoredEntry,
 } from '../engine.ts'
-import { MillpondError } from '../errors.ts'
-import { TIMER_MS_MAX } from '../internal/check.ts'
 import { type NativeDelivery, unpackDeliveries, unpackEntries } from '../internal/delivery.ts'
-import { closedFailure, errorOf, failureOfThrown, rejectAtAwait, type Failure } from '../internal/failure.ts'
+import { Drain } from '../internal/drain.ts'
+import {
+  attempt,
+  closedFailure,
+  errorOf,
+  failureOfThrown,
+  isFailure,
+  rejectAtAwait,
+  type Failure,
+} from '../internal/failure.ts'
+
 import { hold, release } from '../internal/keep-alive.ts'
 import {
   DURABILITY,
@@ -24,98 +31,25 @@ import {
   type NativeOptions,
   type NativeQueue,
 } from '../internal/native.ts'
+import {
+  concat,
+  encoded,
+  encodedBytes,
+  PAYLOAD_BYTES_MAX,
+  tooLarge,
+  unshared,
+  UTF8_BYTES_PER_UNIT,
+} from '../internal/payload.ts'
+import { failAll, PendingValue, settleNow, settleRun } from '../internal/pending.ts'
+import { Scans } from '../internal/scans.ts'
 import { BYPASS_BYTES, Stage, type Ticket } from '../internal/stage.ts'
 import { TokenRing, type Pending, type Settler } from '../internal/token-ring.ts'
-import { isTurnOver } from '../internal/turn.ts'
+import { atMostOneTurn } from '../internal/turn.ts'
 import { Waiters } from '../internal/waiters.ts'
+import { withdrawable } from '../internal/withdrawable.ts'
 import type { Durability } from '../options.ts'
 
-/** The largest payload, as in the core. */
-const PAYLOAD_BYTES_MAX: number = 512 * 1024 * 1024
-/** Each UTF-16 code unit takes at most three bytes of UTF-8. */
-const UTF8_BYTES_PER_UNIT = 3
 const ACKS_STAGED_MAX = 4096
-
-/** One promise that waits for one token. */
-class PendingValue<Value> implements Pending {
-  readonly span: number
-  readonly #resolve: (value: Value | Promise<never>) => void
-  readonly #map: (value: number) => Value
-
-  constructor(span: number, resolve: (value: Value | Promise<never>) => void, map: (value: number) => Value) {
-    this.span = span
-    this.#resolve = resolve
-    this.#map = map
-  }
-
-  settle(value: number): void {
-    this.#resolve(this.#map(value))
-  }
-
-  fail(reject: (resolve: (value: Promise<never>) => void) => void): void {
-    reject(this.#resolve)
-  }
-}
-
-interface Drain {
-  readonly promise: Promise<void>
-  readonly end: (failure: Failure | undefined) => void
-}
-
-/** What one call to the addon stands for: failures are values, and what it throws becomes one. */
-function attempt<Answer>(call: () => Answer): Answer | Failure {
-  try {
-    return call()
-  } catch (error) {
-    return failureOfThrown(error)
-  }
-}
-
-function isFailure(answer: unknown): answer is Failure {
-  return typeof answer === 'object' && answer !== null && 'outcome' in answer
-}
-
-/** A codec's refusal: a TypeError or an error of ours is passed on, anything else is MILLPOND_ENCODE. */
-function encodeError(error: unknown): unknown {
-  if (error instanceof MillpondError || error instanceof TypeError) return error
-  const reason = error instanceof Error ? error.message : 'the codec threw a value that is not an Error'
-  return new MillpondError('MILLPOND_ENCODE', reason, { cause: error })
-}
-
-function tooLarge(): MillpondError {
-  return new MillpondError('MILLPOND_TOO_LARGE', `a payload has at most ${PAYLOAD_BYTES_MAX} bytes`)
-}
-
-/** Runs a codec and checks what it returns. The engine copies the result before anything else runs. */
-function encoded<In>(encode: Encode<In>, value: In): Uint8Array | string {
-  let payload: Uint8Array | string
-  try {
-    payload = encode(value)
-  } catch (error) {
-    throw encodeError(error)
-  }
-  if (typeof payload === 'string') {
-    if (payload.length > PAYLOAD_BYTES_MAX) throw tooLarge()
-    return payload
-  }
-  if (!types.isUint8Array(payload)) throw new TypeError('a codec must return a Uint8Array or a string')
-  if (payload.byteLength > PAYLOAD_BYTES_MAX) throw tooLarge()
-  return payload
-}
-
-/** The addon must not read memory that another thread may be writing. */
-function unshared(bytes: Uint8Array): Uint8Array {
-  return types.isSharedArrayBuffer(bytes.buffer) ? bytes.slice() : bytes
-}
-
-/** Like {@link encoded}, as bytes that the addon may read. */
-function encodedBytes<In>(encode: Encode<In>, value: In): Uint8Array {
-  const payload = encoded(encode, value)
-  if (typeof payload !== 'string') return unshared(payload)
-  const bytes = Buffer.from(payload)
-  if (bytes.byteLength > PAYLOAD_BYTES_MAX) throw tooLarge()
-  return bytes
-}
 
 /** Engine one: the addon in this process. */
 export class EmbeddedEngine implements QueueEngine {
@@ -127,7 +61,7 @@ export class EmbeddedEngine implements QueueEngine {
   readonly #acks: NativeDelivery[] = []
   readonly #handles: Float64Array = new Float64Array(ACKS_STAGED_MAX * 2)
   readonly #ring: TokenRing = new TokenRing()
-  readonly #scans: Map<number, (entries: StoredEntry[] | Promise<never>) => void> = new Map()
+  readonly #scans: Scans = new Scans()
   readonly #waiters: Waiters
   readonly #stagePush: (resolve: Settler) => void
   readonly #crossLater: () => void
@@ -530,8 +464,7 @@ export class EmbeddedEngine implements QueueEngine {
         rejectAtAwait(resolve, token)
         return
       }
-      this.#scans.set(token, resolve)
-      hold(1)
+      this.#scans.add(token, resolve)
     })
   }
 
@@ -559,41 +492,16 @@ export class EmbeddedEngine implements QueueEngine {
     if (this.#drain !== undefined) return this.#drain.promise
     this.#isIntakeClosed = true
     this.#crossAndThen(() => this.#native.closeIntake())
-    const begun = this.#startDrain(drain === true ? undefined : drain.timeoutMs)
+    const begun = new Drain(
+      drain === true ? undefined : drain.timeoutMs,
+      () => this.#close(),
+      () => {
+        this.#drain = undefined
+      },
+    )
     this.#drain = begun
     this.#endDrainIfEmpty()
     return begun.promise
-  }
-
-  #startDrain(timeoutMs: number | undefined): Drain {
-    hold(1)
-    let timer: NodeJS.Timeout | undefined
-    let settle: ((value: Promise<void>) => void) | undefined
-    const promise = new Promise<void>((resolve) => {
-      settle = resolve
-    })
-    const end = (failure: Failure | undefined): void => {
-      clearTimeout(timer)
-      const closed = this.#close()
-      // The store is closed before a limit that was passed is reported.
-      settle?.(
-        closed.then(() => {
-          if (failure !== undefined) throw errorOf(failure)
-        }),
-      )
-      release(1)
-    }
-    if (timeoutMs !== undefined && timeoutMs <= TIMER_MS_MAX) {
-      timer = setTimeout(() => {
-        this.#drain = undefined
-        end({
-          code: 'MILLPOND_TIMEOUT',
-          outcome: 'not-done',
-          message: `the queue was not empty after ${timeoutMs} ms; it is closed, and what is left stays stored`,
-        })
-      }, timeoutMs)
-    }
-    return { promise, end }
   }
 
   #endDrainIfEmpty(): void {
@@ -636,17 +544,8 @@ export class EmbeddedEngine implements QueueEngine {
     const length = this.#native.length()
     this.#lastCounts = { length, readyLength: length }
     // Everything has settled by now; if not, nobody is left waiting.
-    const left = this.#ring.drain()
-    const unknown: Failure = { ...closedFailure, outcome: 'unknown' }
-    for (const waiting of left) {
-      release(typeof waiting === 'function' ? 1 : waiting.span)
-      failWaiting(waiting, unknown)
-    }
-    for (const resolve of this.#scans.values()) {
-      release(1)
-      rejectAtAwait(resolve, closedFailure)
-    }
-    this.#scans.clear()
+    release(failAll(this.#ring, { ...closedFailure, outcome: 'unknown' }))
+    this.#scans.fail(closedFailure)
     this.#finish?.(failure)
   }
 
@@ -676,16 +575,16 @@ export class EmbeddedEngine implements QueueEngine {
         break
       }
       case EVENT.delivered:
-        this.#onDelivered(a as ArrayBuffer)
+        if (this.#closing === undefined) this.#waiters.deliver(unpackDeliveries(a as ArrayBuffer))
         break
       case EVENT.deliverFailed:
         this.#waiters.fail(a as Failure)
         break
       case EVENT.scanned:
-        this.#onScanned(a as number, unpackEntries(b as ArrayBuffer))
+        this.#scans.settle(a as number, unpackEntries(b as ArrayBuffer))
         break
       case EVENT.scanFailed:
-        this.#onScanned(a as number, b as Failure)
+        this.#scans.settle(a as number, b as Failure)
         break
       case EVENT.finished:
         this.#onFinished(isFailure(a) ? a : undefined)
@@ -695,120 +594,6 @@ export class EmbeddedEngine implements QueueEngine {
   }
 
   #settle(token: number, count: number, value: number, failures: readonly Failure[] | undefined): void {
-    const ring = this.#ring
-    const failure = value < 0 ? failures?.[-1 - value] : undefined
-    let released = 0
-    for (let i = 0; i < count;) {
-      const waiting = ring.take(token + i)
-      if (waiting === undefined) {
-        i++
-        continue
-      }
-      const span = typeof waiting === 'function' ? 1 : waiting.span
-      if (failure !== undefined) failWaiting(waiting, failure)
-      else if (typeof waiting === 'function') waiting(value + i)
-      else waiting.settle(value + i)
-      released += span
-      i += span
-    }
-    release(released)
+    release(settleRun(this.#ring, token, count, value, value < 0 ? failures?.[-1 - value] : undefined))
   }
-
-  #onDelivered(packed: ArrayBuffer): void {
-    if (this.#closing !== undefined) return
-    this.#waiters.deliver(unpackDeliveries(packed))
-  }
-
-  #onScanned(token: number, result: StoredEntry[] | Failure): void {
-    const resolve = this.#scans.get(token)
-    if (resolve === undefined) return
-    this.#scans.delete(token)
-    release(1)
-    if (isFailure(result)) rejectAtAwait(resolve, result)
-    else resolve(result)
-  }
-}
-
-function failWaiting(waiting: Settler | Pending, failure: Failure): void {
-  if (typeof waiting === 'function') rejectAtAwait(waiting, failure)
-  else waiting.fail((resolve) => rejectAtAwait(resolve, failure))
-}
-
-/** Runs `settle` now, or in the next turn of the event loop if this one has lasted too long. */
-function atMostOneTurn(settle: () => void): void {
-  if (isTurnOver()) setImmediate(settle)
-  else settle()
-}
-
-function settleNow(settlers: Settler[], firstId: number): void {
-  atMostOneTurn(() => {
-    for (let i = 0; i < settlers.length; i++) (settlers[i] as Settler)(firstId + i)
-  })
-}
-
-/** A push that a signal or a timer takes back as long as it waits for room. */
-function withdrawable<Value>(
-  options: EnginePushOptions,
-  withdraw: () => boolean,
-  put: (settler: (value: Value | Promise<never>) => void) => Promise<unknown> | void,
-): Promise<Value> {
-  const { signal, timeoutMs } = options
-  // The codec may have aborted it.
-  if (signal?.aborted === true) return Promise.reject(signal.reason)
-  let timer: NodeJS.Timeout | undefined
-  let onAbort: (() => void) | undefined
-  return new Promise<Value>((resolve, reject) => {
-    const cleanUp = (): void => {
-      clearTimeout(timer)
-      if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort)
-    }
-    if (signal !== undefined) {
-      onAbort = () => {
-        if (!withdraw()) return
-        cleanUp()
-        reject(signal.reason)
-      }
-      signal.addEventListener('abort', onAbort, { once: true })
-    }
-    if (timeoutMs !== undefined && timeoutMs <= TIMER_MS_MAX) {
-      timer = setTimeout(() => {
-        if (!withdraw()) return
-        cleanUp()
-        rejectAtAwait(resolve, {
-          code: 'MILLPOND_TIMEOUT',
-          outcome: 'not-done',
-          message: `no room within ${timeoutMs} ms`,
-        })
-      }, timeoutMs)
-    }
-    const refused = put((value) => {
-      cleanUp()
-      resolve(value)
-    })
-    // What is refused at once rejects; everything else goes through the settler.
-    refused?.catch((error: unknown) => {
-      cleanUp()
-      reject(error)
-    })
-  })
-}
-
-/** The payloads of all values in one buffer, with their lengths. */
-function concat<In>(values: readonly In[], lengths: Uint32Array, encode: (value: In) => Uint8Array): Uint8Array {
-  let buffer = new Uint8Array(0)
-  let used = 0
-  for (let i = 0; i < lengths.length; i++) {
-    const payload = encode(values[i] as In)
-    const length = payload.byteLength
-    if (used + length > buffer.byteLength) {
-      // For payloads of about the same size the first one tells how much is needed.
-      const grown = new Uint8Array(Math.max((used + length) * 2, i === 0 ? length * lengths.length : 0))
-      grown.set(buffer.subarray(0, used))
-      buffer = grown
-    }
-    buffer.set(payload, used)
-    lengths[i] = length
-    used += length
-  }
-  return buffer.subarray(0, used)
 }

@@ -56,3 +56,16 @@ export function rejectAtAwait(resolve: (value: Promise<never>) => void, failure:
   resolve(rejected)
   begin?.()
 }
+
+/** What one call to the addon stands for: failures are values, and what it throws becomes one. */
+export function attempt<Answer>(call: () => Answer): Answer | Failure {
+  try {
+    return call()
+  } catch (error) {
+    return failureOfThrown(error)
+  }
+}
+
+export function isFailure(answer: unknown): answer is Failure {
+  return typeof answer === 'object' && answer !== null && 'outcome' in answer
+}

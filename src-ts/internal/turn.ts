@@ -7,7 +7,7 @@ const TURN_MS_MAX = 1
 let turnBegan: number | undefined
 
 /** Whether this turn of the event loop has lasted so long that the next settlement should wait for the next one. */
-export function isTurnOver(): boolean {
+function isTurnOver(): boolean {
   const now = performance.now()
   if (turnBegan === undefined) {
     turnBegan = now
@@ -17,4 +17,10 @@ export function isTurnOver(): boolean {
     return false
   }
   return now - turnBegan > TURN_MS_MAX
+}
+
+/** Runs `settle` now, or in the next turn of the event loop if this one has lasted too long. */
+export function atMostOneTurn(settle: () => void): void {
+  if (isTurnOver()) setImmediate(settle)
+  else settle()
 }
