@@ -1,6 +1,6 @@
 //! Opening a queue on a store.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::durability::Durability;
 use crate::error::{Failure, OpenError};
@@ -102,6 +102,7 @@ impl Builder {
             leased: false,
             stored: summary.count,
             claimed: 0,
+            early: BTreeSet::new(),
             cursor: summary.first.unwrap_or(next_id),
             returned: BTreeMap::new(),
             flights: std::collections::HashMap::default(),
@@ -110,6 +111,7 @@ impl Builder {
             next_generation: 1,
             line: VecDeque::new(),
             leading: false,
+            leader: None,
             committer_elected: false,
             inline: 0,
             waiting: BTreeMap::new(),

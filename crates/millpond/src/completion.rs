@@ -122,7 +122,7 @@ impl Ticket {
         drop(slot);
         self.changed.notify_one();
         if let Some(waker) = waker {
-            waker.wake();
+            guard(|| waker.wake());
         }
     }
 
@@ -130,11 +130,13 @@ impl Ticket {
     pub(crate) fn wait(&self, deadline: Option<Instant>) -> Wake {
         let mut slot = self.slot.lock();
         loop {
-            if let Some(outcome) = slot.outcome.take() {
-                return Wake::Done(outcome);
-            }
+            // ORDER: first the designation. A failure on another thread may have settled the operation since, and the
+            // line waits for whoever was designated all the same.
             if std::mem::take(&mut slot.elected) {
                 return Wake::Lead;
+            }
+            if let Some(outcome) = slot.outcome.take() {
+                return Wake::Done(outcome);
             }
             match deadline {
                 None => self.changed.wait(&mut slot),
@@ -151,13 +153,15 @@ impl Ticket {
     }
 
     pub(crate) fn poll(&self, waker: &Waker) -> Poll<Result<u64, Failure>> {
+        // Cloned before and dropped after the lock is held: both are code of the runtime's.
+        let waker = waker.clone();
         let mut slot = self.slot.lock();
         if let Some(outcome) = slot.outcome.take() {
             return Poll::Ready(outcome);
         }
-        if !slot.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
-            slot.waker = Some(waker.clone());
-        }
+        let before = slot.waker.replace(waker);
+        drop(slot);
+        drop(before);
         Poll::Pending
     }
 }

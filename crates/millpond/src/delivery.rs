@@ -47,17 +47,17 @@ impl Shared {
     /// empty when nothing is ready. An error means that nothing was handed out.
     pub(crate) fn take(self: &Arc<Self>, max: usize) -> Result<Vec<Reserved>, Failure> {
         loop {
-            let picks = {
+            let (picks, settled) = {
                 let mut state = self.state.lock();
                 if state.finishing {
                     return Err(PushError::Closed.into());
                 }
-                state.pick(max)
+                (state.pick(max), state.visible())
             };
             if picks.is_empty() {
                 return Ok(Vec::new());
             }
-            let (read, failure) = self.read_picks(&picks);
+            let (read, failure) = self.read_picks(&picks, settled);
             let items = self.confirm(read);
             match failure {
                 _ if !items.is_empty() => return Ok(items),
@@ -68,7 +68,8 @@ impl Shared {
     }
 
     /// Reads the values of `picks`, as far as they are there and the byte limit allows; the others are unmarked.
-    fn read_picks(&self, picks: &[Pick]) -> (Vec<Read>, Option<Failure>) {
+    /// Pushes of ids below `settled` were settled before, so a read that does not find one proves that it is gone.
+    fn read_picks(&self, picks: &[Pick], settled: u64) -> (Vec<Read>, Option<Failure>) {
         let mut read = Vec::with_capacity(picks.len());
         let mut bytes = 0;
         let mut hole_upto = 0;
@@ -83,10 +84,10 @@ impl Shared {
                     read.push(Read { pick: *pick, value, offset });
                 }
                 Ok(None) => match self.next_stored(pick.id) {
-                    Ok(next) => hole_upto = self.skip_hole(*pick, next),
-                    Err(error) => {
+                    Ok(next) => hole_upto = self.skip_hole(*pick, next, settled),
+                    Err(failure) => {
                         self.give_back(picks.get(place..).unwrap_or(&[]));
-                        return (read, Some(Failure::of_store(&error, None)));
+                        return (read, Some(failure));
                     }
                 },
                 Err(failure) => {
@@ -104,12 +105,13 @@ impl Shared {
 
     /// Nothing is stored from `pick` up to `next`: a failed commit's gap, or entries that were acked by id. The walk
     /// goes on behind it. Returns where the hole ends.
-    fn skip_hole(&self, pick: Pick, next: Option<u64>) -> u64 {
+    ///
+    /// ORDER: `settled` was read before the store was: a push that is settled since may lie in the hole.
+    fn skip_hole(&self, pick: Pick, next: Option<u64>, settled: u64) -> u64 {
         let mut state = self.state.lock();
         state.forget(pick);
-        let end = next.unwrap_or(u64::MAX);
-        let visible = state.visible();
-        state.cursor = state.cursor.max(end.min(visible));
+        let end = next.unwrap_or(u64::MAX).min(settled);
+        state.cursor = state.cursor.max(end);
         end
     }
 
@@ -136,8 +138,8 @@ impl Shared {
                     let handle = Handle { id: pick.id, generation: pick.generation };
                     items.push(Reserved::new(Arc::clone(self), handle, pick.deliveries, value, offset));
                 }
-                Some(flight) if flight.generation == pick.generation => flight.orphaned = true,
-                _ => {}
+                Some(_) => state.unpick(pick),
+                None => {}
             }
         }
         items
@@ -145,7 +147,7 @@ impl Shared {
 
     /// The value of entry `id` and where its payload begins.
     pub(crate) fn read_value(&self, id: u64) -> Result<Option<(Vec<u8>, usize)>, Failure> {
-        let value = self.store.get(&key::entry(id)).map_err(|error| Failure::of_store(&error, Some(id)))?;
+        let value = self.call_read(Some(id), |store| store.get(&key::entry(id)))?;
         let Some(value) = value else { return Ok(None) };
         match envelope::payload_offset(&value) {
             Ok(offset) => Ok(Some((value, offset))),
@@ -161,7 +163,7 @@ impl Shared {
     pub(crate) fn entry_from(&self, from: u64) -> Result<Option<Entry>, Failure> {
         let mut from = from;
         loop {
-            let next = self.next_stored(from).map_err(|error| Failure::of_store(&error, None))?;
+            let next = self.next_stored(from)?;
             let Some(id) = next else { return Ok(None) };
             if let Some((mut value, offset)) = self.read_value(id)? {
                 value.drain(..offset);
@@ -290,9 +292,9 @@ impl Shared {
         }
     }
 
-    /// Wakes those who wait for an entry, if there may be one.
+    /// Wakes those who wait for an entry, if there may be one or there will be none any more.
     pub(crate) fn wake_ready(&self, state: &State) {
-        if !state.may_be_ready() {
+        if !state.may_be_ready() && !state.has_run_dry() {
             return;
         }
         if state.ready_waiters > 0 {
@@ -337,18 +339,29 @@ impl State {
             let generation = self.next_generation;
             self.next_generation += 1;
             let deliveries = before.saturating_add(1);
-            self.flights.insert(id, Flight { generation, deliveries, acking: 0, orphaned: false, since });
+            self.flights.insert(
+                id,
+                Flight { generation, deliveries, acking: 0, orphaned: false, unsettled: false, since },
+            );
             self.in_flight += 1;
             picks.push(Pick { id, generation, deliveries });
         }
         picks
     }
 
-    /// The picked id is not stored: it is neither ready nor in flight.
+    /// The picked id is not stored: it is neither ready nor in flight. An ack of it that is applied and not settled
+    /// keeps the flight, as one that was never delivered: the count falls when it is settled.
     fn forget(&mut self, pick: Pick) {
-        if self.flights.get(&pick.id).is_some_and(|flight| flight.generation == pick.generation) {
+        let Some(flight) = self.flights.get_mut(&pick.id) else { return };
+        if flight.generation != pick.generation {
+            return;
+        }
+        self.in_flight -= 1;
+        if flight.acking > 0 {
+            flight.generation = 0;
+            flight.deliveries -= 1;
+        } else {
             self.flights.remove(&pick.id);
-            self.in_flight -= 1;
         }
     }
 
@@ -388,13 +401,16 @@ impl State {
     /// An ack by id takes the entry out of what can be delivered, whether it exists or not.
     fn mark_acking_by_id(&mut self, id: u64) {
         let deliveries = self.returned.remove(&id);
+        let unsettled = id >= self.visible();
         let flight = self.flights.entry(id).or_insert_with(|| Flight {
             generation: 0,
             deliveries: deliveries.unwrap_or(0),
             acking: 0,
             orphaned: false,
+            unsettled: false,
             since: Instant::now(),
         });
+        flight.unsettled |= unsettled;
         flight.acking += 1;
     }
 
@@ -402,12 +418,27 @@ impl State {
     pub(crate) fn remove(&mut self, id: u64) -> bool {
         let Some(flight) = self.flights.remove(&id) else { return false };
         self.in_flight -= u64::from(flight.generation != 0);
-        self.stored = self.stored.saturating_sub(1);
+        if flight.unsettled && self.is_outstanding(id) {
+            self.early.insert(id);
+        } else {
+            self.stored = self.stored.saturating_sub(1);
+        }
         self.counters.acked += 1;
         true
     }
 
-    /// One ack of this entry failed, or found nothing.
+    /// One ack by id found nothing. Then there is nothing to put back, unless the entry was on its way meanwhile or
+    /// somebody holds it.
+    pub(crate) fn unack_missing(&mut self, id: u64) {
+        match self.flights.get(&id) {
+            Some(flight) if flight.generation == 0 && flight.acking == 1 && !flight.unsettled => {
+                self.flights.remove(&id);
+            }
+            _ => self.unack(id),
+        }
+    }
+
+    /// One ack of this entry failed.
     pub(crate) fn unack(&mut self, id: u64) {
         let Some(flight) = self.flights.get_mut(&id) else { return };
         flight.acking = flight.acking.saturating_sub(1);

@@ -15,8 +15,8 @@ use crate::key::{self, Key};
 use crate::limits::LEASE_IDS;
 use crate::meta::Meta;
 use crate::state::{Shared, State};
-use crate::store::{FailureKind, Op, StoreError};
-use crate::sync::{Arc, MutexGuard};
+use crate::store::{AnyStore, FailureKind, Op, StoreError};
+use crate::sync::{Arc, MutexGuard, ThreadBuilder, current_thread};
 
 /// How a commit ended.
 pub(crate) enum Verdict {
@@ -42,7 +42,7 @@ impl Shared {
     ) -> Result<(), Failure> {
         if state.threads.committer.is_none() {
             let shared = Arc::clone(self);
-            let thread = std::thread::Builder::new().name("millpond-commit".to_owned());
+            let thread = ThreadBuilder::new().name("millpond-commit".to_owned());
             let handle = thread.spawn(move || shared.run_committer()).map_err(|error| {
                 Failure::new(
                     ErrorCode::Io,
@@ -101,6 +101,7 @@ impl Shared {
     fn lead(&self) {
         let (batch, poison) = {
             let mut state = self.state.lock();
+            state.leader = Some(current_thread().id());
             (state.line.pop_front(), state.poison.clone())
         };
         if let Some(batch) = batch {
@@ -109,7 +110,7 @@ impl Shared {
                 Some(failure) => {
                     Verdict::Failed { failure, poisons: true, there: Vec::new(), gone: Vec::new() }
                 }
-                None => self.commit(&batch),
+                None => catch_unwind(AssertUnwindSafe(|| self.commit(&batch))).unwrap_or_else(|_| panicked()),
             };
             let mut settlements = Settlements::default();
             self.settle_batch(&mut self.state.lock(), batch, verdict, &mut settlements);
@@ -118,6 +119,7 @@ impl Shared {
         }
         let mut state = self.state.lock();
         state.leading = false;
+        state.leader = None;
         self.elect(&mut state);
     }
 
@@ -143,6 +145,10 @@ impl Shared {
 
     /// Tries a non-durable commit on the caller's thread. `None`: not possible without blocking, nothing was done.
     pub(crate) fn commit_inline(&self, batch: &Batch) -> Option<Verdict> {
+        catch_unwind(AssertUnwindSafe(|| self.try_inline(batch))).unwrap_or_else(|_| Some(panicked()))
+    }
+
+    fn try_inline(&self, batch: &Batch) -> Option<Verdict> {
         let result = catch_unwind(AssertUnwindSafe(|| batch.with_ops(&[], |ops| self.store.try_commit(ops))));
         let result = match result {
             Ok(Ok(true)) => Ok(()),
@@ -176,14 +182,28 @@ impl Shared {
         Verdict::Failed { failure, poisons, there, gone }
     }
 
+    /// A read of the store whose panic is an error: a store of the user's must not take a leader or an item with it.
+    pub(crate) fn call_read<T>(
+        &self,
+        id: Option<u64>,
+        read: impl FnOnce(&dyn AnyStore) -> Result<T, StoreError>,
+    ) -> Result<T, Failure> {
+        match catch_unwind(AssertUnwindSafe(|| read(self.store.as_ref()))) {
+            Ok(result) => result.map_err(|error| Failure::of_store(&error, id)),
+            Err(_) => {
+                Err(Failure::new(ErrorCode::Internal, Outcome::NotDone, "the store panicked during a read"))
+            }
+        }
+    }
+
     /// Whether readers of the store see entry `id`; no value is read.
-    pub(crate) fn is_stored(&self, id: u64) -> Result<bool, StoreError> {
+    pub(crate) fn is_stored(&self, id: u64) -> Result<bool, Failure> {
         Ok(self.next_stored(id)? == Some(id))
     }
 
     /// The lowest stored id that is not below `from`.
-    pub(crate) fn next_stored(&self, from: u64) -> Result<Option<u64>, StoreError> {
-        let found = self.store.next_key(&key::entry(from))?;
+    pub(crate) fn next_stored(&self, from: u64) -> Result<Option<u64>, Failure> {
+        let found = self.call_read(None, |store| store.next_key(&key::entry(from)))?;
         Ok(found.and_then(|key| match Key::parse(&key) {
             Ok(Key::Entry(id)) => Some(id),
             _ => None,
@@ -244,7 +264,8 @@ impl Shared {
             match part.kind {
                 PartKind::Push { first, count } => {
                     state.unclaim(first, u64::from(count));
-                    state.stored += u64::from(count);
+                    let early = state.take_early(first..first + u64::from(count));
+                    state.stored += u64::from(count) - early;
                     state.counters.pushed += u64::from(count);
                     settlements.push(part.completion, count, Ok(first));
                 }
@@ -258,7 +279,7 @@ impl Shared {
                     let mut removed = 0;
                     for &id in batch.deletes.iter().skip(start).take(count as usize) {
                         if missing.binary_search(&id).is_ok() {
-                            state.unack(id);
+                            state.unack_missing(id);
                         } else if state.remove(id) {
                             removed += 1;
                         }
@@ -288,6 +309,8 @@ impl Shared {
                 PartKind::Push { first, count } => {
                     state.unclaim(first, u64::from(count));
                     let ids = first..first + u64::from(count);
+                    // They are gone, so they are not among `there`.
+                    state.take_early(ids.clone());
                     state.stored += there.iter().filter(|id| ids.contains(id)).count() as u64;
                     count
                 }
@@ -401,8 +424,112 @@ impl State {
     }
 }
 
+/// The verdict on a commit that a panic cut short.
+fn panicked() -> Verdict {
+    let failure = Failure::new(ErrorCode::Internal, Outcome::Unknown, "the store panicked during a commit");
+    Verdict::Failed { failure, poisons: true, there: Vec::new(), gone: Vec::new() }
+}
+
 /// Why a store commit did not succeed.
 enum CommitFailure {
     Store(StoreError),
     Panic,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::fmt;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::builder::Builder;
+    use crate::push::{Admission, Payloads};
+    use crate::store::{MemStore, Pair, Store};
+
+    /// A store whose commits on the caller's thread fail when asked to.
+    struct InlineFails(MemStore, Arc<AtomicBool>);
+
+    #[derive(Debug)]
+    struct Fault;
+
+    impl fmt::Display for Fault {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("injected fault")
+        }
+    }
+
+    impl std::error::Error for Fault {}
+
+    impl From<Infallible> for Fault {
+        fn from(never: Infallible) -> Self {
+            match never {}
+        }
+    }
+
+    impl Store for InlineFails {
+        type Error = Fault;
+
+        fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+            Ok(Store::get(&self.0, key)?)
+        }
+
+        fn seek(&self, from: &[u8]) -> Result<Option<Pair>, Fault> {
+            Ok(self.0.seek(from)?)
+        }
+
+        fn seek_back(&self, upto: &[u8]) -> Result<Option<Pair>, Fault> {
+            Ok(self.0.seek_back(upto)?)
+        }
+
+        fn commit(&self, ops: &[Op<'_>], durable: bool) -> Result<(), Fault> {
+            Ok(Store::commit(&self.0, ops, durable)?)
+        }
+
+        fn try_commit(&self, ops: &[Op<'_>]) -> Result<bool, Fault> {
+            if self.1.load(Ordering::SeqCst) { Err(Fault) } else { Ok(Store::try_commit(&self.0, ops)?) }
+        }
+    }
+
+    #[test]
+    fn a_designated_leader_whose_operation_was_refused_since_still_hands_over() {
+        let fails = Arc::new(AtomicBool::new(false));
+        let store = InlineFails(MemStore::new(), Arc::clone(&fails));
+        let queue = Builder::new(store).durability(Durability::None).open().unwrap();
+        queue.push(b"takes the lease").unwrap();
+        let ticket = Ticket::for_thread();
+        let payloads = Payloads { bytes: b"b", lengths: &[1] };
+        let taken = queue
+            .shared()
+            .submit(payloads, Admission::Whole, Some(Durability::Group), |_| {
+                Completion::Ticket(Arc::clone(&ticket))
+            })
+            .unwrap()
+            .unwrap();
+        // This thread is designated and has not begun when a push on another one poisons the queue.
+        fails.store(true, Ordering::SeqCst);
+        assert_eq!(queue.push(b"c").unwrap_err().code(), ErrorCode::Io);
+        let outcome = queue.shared().drive(&ticket, taken.token, None).unwrap();
+        assert_eq!(outcome.unwrap_err().code(), ErrorCode::Poisoned);
+        let (sender, receiver) = channel();
+        std::thread::spawn(move || {
+            drop(queue);
+            sender.send(())
+        });
+        receiver.recv_timeout(Duration::from_secs(20)).expect("the queue ends");
+    }
+
+    #[test]
+    fn acks_of_old_ids_leave_nothing_in_memory() {
+        let queue = Builder::new(MemStore::new()).durability(Durability::Group).open().unwrap();
+        queue.push(b"a").unwrap();
+        queue.reserve().unwrap().unwrap().ack().unwrap();
+        for _ in 0..10 {
+            assert!(!queue.ack(1).unwrap());
+        }
+        let state = queue.shared().state.lock();
+        assert!(state.returned.is_empty() && state.flights.is_empty() && state.early.is_empty());
+    }
 }

@@ -225,6 +225,7 @@ impl Shared {
         // A large one at the head may have kept smaller ones waiting.
         state.grant(self.capacity, &mut settlements);
         self.elect(&mut state);
+        self.wake_ready(&state);
         drop(state);
         settlements.tell();
         true

@@ -1,7 +1,6 @@
 //! The queue.
 
 use std::fmt;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::completion::{Completion, Entry, PortSink, Settlements, Sink, Ticket, guard};
@@ -15,7 +14,7 @@ use crate::push::{Admission, Payloads};
 use crate::reserved::Reserved;
 use crate::state::{Shared, State};
 use crate::store::{RecoveryReport, StoreStats};
-use crate::sync::{Arc, MutexGuard};
+use crate::sync::{Arc, JoinHandle, MutexGuard, current_thread};
 
 /// A durable FIFO queue of byte payloads. Clones are the same queue; the last one that is dropped closes the store.
 #[derive(Clone)]
@@ -224,7 +223,7 @@ impl Queue {
             if state.may_be_ready() {
                 continue;
             }
-            if state.closed && state.outstanding.is_empty() && state.waiting.is_empty() {
+            if state.has_run_dry() {
                 return Ok(None);
             }
             state.ready_waiters += 1;
@@ -476,23 +475,25 @@ impl Shared {
 /// Joins a thread unless it is the one that asks.
 fn join(thread: Option<JoinHandle<()>>) {
     if let Some(thread) = thread
-        && thread.thread().id() != std::thread::current().id()
+        && thread.thread().id() != current_thread().id()
     {
         let _ = thread.join();
     }
 }
 
 fn runs_here(thread: Option<&JoinHandle<()>>) -> bool {
-    thread.is_some_and(|thread| thread.thread().id() == std::thread::current().id())
+    thread.is_some_and(|thread| thread.thread().id() == current_thread().id())
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
         self.shared.finish(None);
         let on_own_thread = |state: &MutexGuard<'_, State>| {
-            runs_here(state.threads.committer.as_ref()) || runs_here(state.threads.reader.as_ref())
+            runs_here(state.threads.committer.as_ref())
+                || runs_here(state.threads.reader.as_ref())
+                || state.leader == Some(current_thread().id())
         };
-        // Dropped inside a callback: that thread brings the end about itself and cannot wait for it.
+        // Dropped inside a callback: that thread has a part in the end and cannot wait for it.
         if on_own_thread(&self.shared.state.lock()) {
             return;
         }

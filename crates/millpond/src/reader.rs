@@ -7,7 +7,7 @@ use crate::completion::{Entry, PortSink, guard};
 use crate::error::{Failure, PushError};
 use crate::limits::{SWEEP_BYTES_MAX, SWEEP_ENTRIES_MAX};
 use crate::state::{Demand, Scan, Shared, State};
-use crate::sync::{Arc, MutexGuard};
+use crate::sync::{Arc, MutexGuard, ThreadBuilder};
 
 enum Job {
     Sweep { port: Arc<PortSink>, count: usize },
@@ -20,7 +20,7 @@ impl Shared {
     fn start_reader(self: &Arc<Self>, state: &mut MutexGuard<'_, State>) -> Result<(), Failure> {
         if state.threads.reader.is_none() {
             let shared = Arc::clone(self);
-            let thread = std::thread::Builder::new().name("millpond-read".to_owned());
+            let thread = ThreadBuilder::new().name("millpond-read".to_owned());
             let handle = thread.spawn(move || shared.run_reader()).map_err(|error| {
                 Failure::new(
                     ErrorCode::Io,

@@ -12,10 +12,11 @@
 //! - No id at or above the lowest of `outstanding` is handed out, so delivery is in id order whatever order commits
 //!   end in.
 //! - At most one party leads: `leading` is true from its designation until it has designated the next.
+//! - An entry whose ack is settled before its push was is in `early`, and the push counts without it.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::thread::JoinHandle;
+use std::ops::Range;
 use std::time::Instant;
 
 use crate::batch::{Batch, PartKind};
@@ -25,7 +26,7 @@ use crate::error::{Failure, PushError};
 use crate::limits::{ID_MAX, LEASE_IDS};
 use crate::meta::Meta;
 use crate::store::AnyStore;
-use crate::sync::{Arc, Condvar, Mutex};
+use crate::sync::{Arc, Condvar, JoinHandle, Mutex, ThreadId};
 
 /// One queue: its store, its settings and its state.
 pub(crate) struct Shared {
@@ -58,6 +59,8 @@ pub(crate) struct State {
 
     pub(crate) stored: u64,
     pub(crate) claimed: u64,
+    /// Ids that were acked between the moment readers saw them and the moment their push was settled.
+    pub(crate) early: BTreeSet<u64>,
 
     pub(crate) cursor: u64,
     pub(crate) returned: BTreeMap<u64, u32>,
@@ -69,6 +72,8 @@ pub(crate) struct State {
 
     pub(crate) line: VecDeque<Batch>,
     pub(crate) leading: bool,
+    /// The thread that makes the commit under way and tells of it.
+    pub(crate) leader: Option<ThreadId>,
     pub(crate) committer_elected: bool,
     /// Commits on their callers' threads that have not been settled.
     pub(crate) inline: u32,
@@ -101,6 +106,8 @@ pub(crate) struct Flight {
     pub(crate) acking: u32,
     /// Its handle was dropped while an ack was under way.
     pub(crate) orphaned: bool,
+    /// Its push was not settled when it was acked by id, so that a look-up that finds nothing proves nothing.
+    pub(crate) unsettled: bool,
     pub(crate) since: Instant,
 }
 
@@ -181,6 +188,25 @@ impl State {
 
     pub(crate) fn ready_len(&self) -> u64 {
         self.stored.saturating_sub(self.in_flight)
+    }
+
+    /// Whether the push of `id` is under way.
+    pub(crate) fn is_outstanding(&self, id: u64) -> bool {
+        self.outstanding.iter().any(|&(first, last)| (first..=last).contains(&id))
+    }
+
+    /// How many of these ids were acked before their push was settled. Asked once, when it is.
+    pub(crate) fn take_early(&mut self, ids: Range<u64>) -> u64 {
+        let early: Vec<u64> = self.early.range(ids).copied().collect();
+        for id in &early {
+            self.early.remove(id);
+        }
+        early.len() as u64
+    }
+
+    /// Intake is closed and no push is under way: what is ready now is all that will ever be.
+    pub(crate) fn has_run_dry(&self) -> bool {
+        self.closed && self.outstanding.is_empty() && self.waiting.is_empty() && !self.may_be_ready()
     }
 
     /// How many more entries fit now.

@@ -3,3 +3,5 @@
 pub(crate) use std::sync::Arc;
 
 pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
+
+pub(crate) use std::thread::{Builder as ThreadBuilder, JoinHandle, ThreadId, current as current_thread};

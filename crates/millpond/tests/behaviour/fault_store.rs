@@ -10,6 +10,23 @@ use parking_lot::{Condvar, Mutex};
 
 pub(crate) type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
+/// Something that happens once, at a place in the store: it forces an interleaving. No lock is held meanwhile.
+#[derive(Default)]
+pub(crate) struct Hook(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl Hook {
+    pub(crate) fn set(&self, action: impl FnOnce() + Send + 'static) {
+        *self.0.lock() = Some(Box::new(action));
+    }
+
+    fn run(&self) {
+        let action = self.0.lock().take();
+        if let Some(action) = action {
+            action();
+        }
+    }
+}
+
 /// The part that outlives a store: what is "on disk", and the switches.
 #[derive(Default)]
 pub(crate) struct Disk {
@@ -29,6 +46,14 @@ pub(crate) struct Disk {
     pub(crate) panics: AtomicBool,
     /// Commits that fail apply their first half all the same.
     pub(crate) torn: AtomicBool,
+    /// `try_commit` works on the caller's thread.
+    pub(crate) inline: AtomicBool,
+    pub(crate) before_get: Hook,
+    pub(crate) after_seek: Hook,
+    /// After a commit was applied and before it returns.
+    pub(crate) after_commit: Hook,
+    pub(crate) after_inline: Hook,
+    closed: AtomicBool,
 }
 
 impl Disk {
@@ -71,6 +96,11 @@ impl Disk {
         *self.durable.lock() = map;
     }
 
+    /// The last store on it was closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
     pub(crate) fn count(&self, counter: &AtomicU64) -> u64 {
         let _ = self;
         counter.load(Ordering::SeqCst)
@@ -104,12 +134,19 @@ impl Store for FaultStore {
     type Error = Fault;
 
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+        if key.len() > 1 {
+            self.0.before_get.run();
+        }
         Ok(self.0.seen.lock().get(key).cloned())
     }
 
     fn seek(&self, from: &[u8]) -> Result<Option<Pair>, Fault> {
-        let seen = self.0.seen.lock();
-        Ok(seen.range(from.to_vec()..).next().map(|(key, value)| (key.clone(), value.clone())))
+        let found = {
+            let seen = self.0.seen.lock();
+            seen.range(from.to_vec()..).next().map(|(key, value)| (key.clone(), value.clone()))
+        };
+        self.0.after_seek.run();
+        Ok(found)
     }
 
     fn seek_back(&self, upto: &[u8]) -> Result<Option<Pair>, Fault> {
@@ -142,11 +179,27 @@ impl Store for FaultStore {
             *self.0.durable.lock() = seen.clone();
             self.0.durable_commits.fetch_add(1, Ordering::SeqCst);
         }
+        drop(seen);
         self.0.commits.fetch_add(1, Ordering::SeqCst);
+        self.0.after_commit.run();
         Ok(())
+    }
+
+    fn try_commit(&self, ops: &[Op<'_>]) -> Result<bool, Fault> {
+        if !self.0.inline.load(Ordering::SeqCst) {
+            return Ok(false);
+        }
+        apply(&mut self.0.seen.lock(), ops);
+        self.0.after_inline.run();
+        Ok(true)
     }
 
     fn classify(&self, error: &Fault) -> FailureKind {
         error.0
+    }
+
+    fn close(&self) -> Result<(), Fault> {
+        self.0.closed.store(true, Ordering::SeqCst);
+        Ok(())
     }
 }

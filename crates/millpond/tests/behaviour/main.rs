@@ -11,3 +11,4 @@ mod ids;
 mod order;
 mod ports;
 mod pushing;
+mod races;
