@@ -33,3 +33,10 @@ fmt:
 # Licences, advisories and sources of the Rust dependencies (needs cargo-deny).
 deny:
     cargo deny check
+
+# Every interleaving of the models of crates/millpond/tests/loom, one process each; prints the executions.
+loom:
+    RUSTFLAGS="--cfg loom" cargo test --release -p millpond --test loom --target-dir target/loom \
+        --config 'profile.release.lto="off"' --config profile.release.codegen-units=16 --no-run
+    RUSTFLAGS="--cfg loom" cargo test --release -p millpond --test loom --target-dir target/loom \
+        --config 'profile.release.lto="off"' --config profile.release.codegen-units=16 -q -- --nocapture --test-threads=1

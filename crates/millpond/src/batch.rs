@@ -36,8 +36,8 @@ pub(crate) struct Part {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PartKind {
-    /// `count` entries from id `first` on, whose values are in `puts`.
-    Push { first: u64, count: u32 },
+    /// `count` entries from id `first` on, whose values are in `puts` and have `bytes` together.
+    Push { first: u64, count: u32, bytes: u64 },
     /// Acks of delivered items: `count` ids in `deletes` from `start` on, each with a token of its own.
     Ack { start: usize, count: u32 },
     /// One call that acks ids which may be unknown.
@@ -82,6 +82,13 @@ impl Batch {
         }
         ops.extend(gone.iter().map(|key| Op::Delete(key)));
         commit(&ops)
+    }
+
+    /// Bytes of the value of `id`, if this batch carries it.
+    pub(crate) fn value_bytes(&self, id: u64) -> u64 {
+        let Some(place) = self.puts.iter().position(|&(put, _)| put == id) else { return 0 };
+        let start = place.checked_sub(1).and_then(|before| self.puts.get(before)).map_or(0, |&(_, end)| end);
+        self.puts.get(place).map_or(0, |&(_, end)| (end - start) as u64)
     }
 
     /// How many operations it carries.

@@ -1,6 +1,6 @@
 //! Opening a queue on a store.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::durability::Durability;
 use crate::error::{Failure, OpenError};
@@ -8,6 +8,7 @@ use crate::key;
 use crate::limits::{CODEC_NAME_BYTES_MAX, DAMAGE_ID_GAP, ID_MAX};
 use crate::meta::{self, Meta, MetaError};
 use crate::queue::Queue;
+use crate::room::{Capacity, Load};
 use crate::state::{Counters, Shared, State, Threads};
 use crate::store::{AnyStore, Store, Summary};
 use crate::sync::{Arc, Condvar, Mutex};
@@ -21,8 +22,9 @@ const CAPACITY: u64 = 1024;
 /// Settings of a queue.
 pub struct Builder {
     store: Box<dyn AnyStore>,
-    capacity: u64,
+    capacity: Capacity,
     durability: Durability,
+    durable_acks: bool,
     codec: String,
 }
 
@@ -31,8 +33,9 @@ impl Builder {
     pub fn new(store: impl Store + 'static) -> Self {
         Self {
             store: Box::new(store),
-            capacity: CAPACITY,
+            capacity: Capacity { entries: CAPACITY, bytes: None },
             durability: Durability::default(),
+            durable_acks: true,
             codec: BYTES.to_owned(),
         }
     }
@@ -41,7 +44,34 @@ impl Builder {
     /// same.
     #[must_use]
     pub fn capacity(mut self, entries: u64) -> Self {
-        self.capacity = entries;
+        self.capacity.entries = entries;
+        self
+    }
+
+    /// The largest number of bytes that unacked entries may take before pushes wait, beside the limit of
+    /// [`Builder::capacity`]; whichever is reached first. At least 1. Counted are the values as they are stored: a payload
+    /// and one byte of envelope. A store that holds more opens all the same.
+    ///
+    /// A push that is larger than the whole limit (one payload, or a [`Queue::push_many`] together) is taken in when the
+    /// queue is empty, nothing else being under way; else it waits until it is, and [`Queue::try_push`] says
+    /// [`Full`](crate::TryPushError::Full). Pushes are served in order, so later ones wait behind it.
+    ///
+    /// With a limit, acks by id read the size of entries that were not delivered.
+    #[must_use]
+    pub fn capacity_bytes(mut self, bytes: u64) -> Self {
+        self.capacity.bytes = Some(bytes);
+        self
+    }
+
+    /// Whether acks are as durable as the policy says (the default) or ride along without an fsync of their own.
+    ///
+    /// # Durability
+    /// With `false` an ack is answered when the store has applied it. It becomes durable with the next durable push,
+    /// [`Queue::flush`] or clean end. A power cut before that (on stores that keep non-durable commits to themselves also a
+    /// killed process) loses it, and the entry is delivered again. Pushes are not affected: what was pushed is never lost.
+    #[must_use]
+    pub fn durable_acks(mut self, durable: bool) -> Self {
+        self.durable_acks = durable;
         self
     }
 
@@ -65,7 +95,7 @@ impl Builder {
     /// # Errors
     /// [`OpenError`].
     pub fn open(self) -> Result<Queue, OpenError> {
-        if self.capacity == 0 {
+        if self.capacity.entries == 0 || self.capacity.bytes == Some(0) {
             return Err(OpenError::ZeroCapacity);
         }
         let bytes = self.codec.len();
@@ -101,8 +131,9 @@ impl Builder {
             leasing: false,
             leased: false,
             stored: summary.count,
-            claimed: 0,
-            early: BTreeSet::new(),
+            stored_bytes: summary.bytes,
+            claimed: Load::default(),
+            early: BTreeMap::new(),
             cursor: summary.first.unwrap_or(next_id),
             returned: BTreeMap::new(),
             flights: std::collections::HashMap::default(),
@@ -118,6 +149,7 @@ impl Builder {
             waiting_bytes: 0,
             next_token: 1,
             ready_waiters: 0,
+            ready_wakers: BTreeMap::new(),
             demands: Vec::new(),
             scans: VecDeque::new(),
             closed: false,
@@ -131,6 +163,7 @@ impl Builder {
         let shared = Shared {
             store: self.store,
             durability: self.durability,
+            ack_durability: if self.durable_acks { self.durability } else { Durability::None },
             capacity: self.capacity,
             state: Mutex::new(state),
             commit: Condvar::new(),

@@ -171,9 +171,15 @@ impl Ticket {
 pub(crate) struct Settlements {
     tickets: Vec<(Arc<Ticket>, Result<u64, Failure>)>,
     ports: Vec<(Arc<PortSink>, Vec<Settled>)>,
+    wakers: Vec<Waker>,
 }
 
 impl Settlements {
+    /// Somebody to wake who is told nothing.
+    pub(crate) fn wake(&mut self, waker: Waker) {
+        self.wakers.push(waker);
+    }
+
     pub(crate) fn push(&mut self, completion: Completion, count: u32, outcome: Result<u64, Failure>) {
         match completion {
             Completion::Nobody => {}
@@ -195,6 +201,9 @@ impl Settlements {
         }
         for (port, settled) in self.ports {
             guard(|| port.sink.settled(settled));
+        }
+        for waker in self.wakers {
+            guard(|| waker.wake());
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::batch::{Batch, PartKind};
 use crate::code::{ErrorCode, Outcome};
-use crate::completion::{Completion, Entry};
+use crate::completion::{Completion, Entry, Settlements};
 use crate::durability::Durability;
 use crate::envelope;
 use crate::error::{AckError, Failure, PushError};
@@ -117,11 +117,14 @@ impl Shared {
 
     /// Unmarks picks that were not read.
     fn give_back(&self, picks: &[Pick]) {
+        let mut settlements = Settlements::default();
         let mut state = self.state.lock();
         for pick in picks {
             state.unpick(*pick);
         }
-        self.wake_ready(&state);
+        self.wake_ready(&mut state, &mut settlements);
+        drop(state);
+        settlements.tell();
     }
 
     /// Makes items of what was read, leaving out what was settled by id meanwhile.
@@ -133,6 +136,7 @@ impl Shared {
         for Read { pick, value, offset } in read {
             match state.flights.get_mut(&pick.id) {
                 Some(flight) if flight.generation == pick.generation && flight.acking == 0 => {
+                    flight.bytes = value.len() as u64;
                     state.counters.delivered += 1;
                     state.counters.redelivered += u64::from(pick.deliveries > 1);
                     let handle = Handle { id: pick.id, generation: pick.generation };
@@ -198,7 +202,7 @@ impl Shared {
         }
         let completion = completion(token);
         let part = |count: usize| PartKind::Ack { start: 0, count: u32::try_from(count).unwrap_or(u32::MAX) };
-        match self.durability {
+        match self.ack_durability {
             Durability::None => {
                 let mut batch = Batch { deletes: ids, ..Batch::default() };
                 batch.add_part(Completion::Nobody, part(batch.deletes.len()));
@@ -246,9 +250,9 @@ impl Shared {
         for &id in ids {
             state.mark_acking_by_id(id);
         }
-        if let Some(batch) = Batch::open(&mut state.line, 0, self.durability == Durability::Sync) {
+        if let Some(batch) = Batch::open(&mut state.line, 0, self.ack_durability == Durability::Sync) {
             let start = batch.deletes.len();
-            batch.durable |= self.durability != Durability::None;
+            batch.durable |= self.ack_durability != Durability::None;
             batch.deletes.extend_from_slice(ids);
             let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
             batch.add_part(completion(token), PartKind::AckIds { start, count });
@@ -259,14 +263,17 @@ impl Shared {
 
     /// Puts an item back in its place. False when it was settled already, or an ack of it is under way.
     pub(crate) fn nack(&self, handle: Handle, counts: bool) -> bool {
+        let mut settlements = Settlements::default();
         let mut state = self.state.lock();
         let held = state.flights.get(&handle.id);
         let held = held.is_some_and(|flight| flight.generation == handle.generation && flight.acking == 0);
         if held {
             state.return_to_ready(handle.id, counts);
             state.counters.nacked += u64::from(counts);
-            self.wake_ready(&state);
+            self.wake_ready(&mut state, &mut settlements);
         }
+        drop(state);
+        settlements.tell();
         held
     }
 
@@ -278,6 +285,7 @@ impl Shared {
 
     /// A handle went away without a settle: its item goes back, or will when the ack under way fails.
     pub(crate) fn release(&self, handle: Handle) {
+        let mut settlements = Settlements::default();
         let mut state = self.state.lock();
         match state.flights.get_mut(&handle.id) {
             Some(flight) if flight.generation == handle.generation && flight.acking > 0 => {
@@ -286,14 +294,16 @@ impl Shared {
             Some(flight) if flight.generation == handle.generation => {
                 state.return_to_ready(handle.id, true);
                 state.counters.nacked += 1;
-                self.wake_ready(&state);
+                self.wake_ready(&mut state, &mut settlements);
             }
             _ => {}
         }
+        drop(state);
+        settlements.tell();
     }
 
     /// Wakes those who wait for an entry, if there may be one or there will be none any more.
-    pub(crate) fn wake_ready(&self, state: &State) {
+    pub(crate) fn wake_ready(&self, state: &mut State, settlements: &mut Settlements) {
         if !state.may_be_ready() && !state.has_run_dry() {
             return;
         }
@@ -303,6 +313,7 @@ impl Shared {
         if state.demands.iter().any(|demand| demand.wanted > 0) {
             self.read.notify_one();
         }
+        state.wake_futures(settlements);
     }
 
     pub(crate) fn in_flight(&self) -> Vec<InFlight> {
@@ -341,7 +352,15 @@ impl State {
             let deliveries = before.saturating_add(1);
             self.flights.insert(
                 id,
-                Flight { generation, deliveries, acking: 0, orphaned: false, unsettled: false, since },
+                Flight {
+                    generation,
+                    deliveries,
+                    acking: 0,
+                    orphaned: false,
+                    unsettled: false,
+                    bytes: 0,
+                    since,
+                },
             );
             self.in_flight += 1;
             picks.push(Pick { id, generation, deliveries });
@@ -408,6 +427,7 @@ impl State {
             acking: 0,
             orphaned: false,
             unsettled: false,
+            bytes: 0,
             since: Instant::now(),
         });
         flight.unsettled |= unsettled;
@@ -419,9 +439,10 @@ impl State {
         let Some(flight) = self.flights.remove(&id) else { return false };
         self.in_flight -= u64::from(flight.generation != 0);
         if flight.unsettled && self.is_outstanding(id) {
-            self.early.insert(id);
+            self.early.insert(id, flight.bytes);
         } else {
             self.stored = self.stored.saturating_sub(1);
+            self.stored_bytes = self.stored_bytes.saturating_sub(flight.bytes);
         }
         self.counters.acked += 1;
         true

@@ -7,6 +7,10 @@
 /// | `Sync` | its own fsync returned | yes | yes |
 /// | `Group` | the fsync it shares returned | yes | yes |
 /// | `None` | the store has applied it | on the log: yes | no |
+///
+/// This holds for pushes and acks alike. With [`Builder::durable_acks(false)`](crate::Builder::durable_acks) acks are
+/// answered as under `None`: a lost ack delivers its entry again, and no push is weaker for it. One push may ask for
+/// another policy ([`Queue::push_with`](crate::Queue::push_with)); it gets at least that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Durability {
     /// Each operation is a commit of its own, made durable before the call returns.

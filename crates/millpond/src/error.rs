@@ -375,6 +375,12 @@ impl From<Failure> for PushError {
     }
 }
 
+impl From<Failure> for ReserveError {
+    fn from(failure: Failure) -> Self {
+        ReserveError::Store(failure)
+    }
+}
+
 impl From<Failure> for AckError {
     fn from(failure: Failure) -> Self {
         match failure.code() {

@@ -4,8 +4,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::completion::Ticket;
+use crate::completion::{Completion, Ticket};
+use crate::durability::Durability;
 use crate::error::{AckError, Failure, PushError};
+use crate::push::{Admission, Payloads};
+use crate::queue::{Queue, payload_length};
 use crate::state::Shared;
 use crate::sync::Arc;
 
@@ -20,10 +23,16 @@ pub struct PushFuture {
     stage: Stage<Result<u64, PushError>>,
 }
 
-/// An ack under way; resolves to whether this call removed the entry.
+/// An ack under way; resolves to whether this call removed the entry. Dropping it does not undo the ack.
 #[must_use = "the outcome of an ack tells whether the entry may be delivered again"]
 pub struct AckFuture {
     stage: Stage<Result<bool, AckError>>,
+}
+
+/// Acks by id under way; resolves to how many entries this call removed. Dropping it does not undo them.
+#[must_use = "the outcome of an ack tells whether the entries may be delivered again"]
+pub struct AckManyFuture {
+    stage: Stage<Result<u64, AckError>>,
 }
 
 enum Stage<T> {
@@ -66,11 +75,21 @@ impl Future for PushFuture {
     }
 }
 
+impl PushFuture {
+    /// Takes the push back while it waits for room, as dropping the future does, and says whether it did. False once
+    /// the push has an id: await the future to learn how it ends.
+    pub fn withdraw(&mut self) -> bool {
+        let withdrawn = matches!(self.stage, Stage::Pending(_)) && self.shared.withdraw(self.token);
+        if withdrawn {
+            self.stage = Stage::Taken;
+        }
+        withdrawn
+    }
+}
+
 impl Drop for PushFuture {
     fn drop(&mut self) {
-        if matches!(self.stage, Stage::Pending(_)) {
-            self.shared.withdraw(self.token);
-        }
+        self.withdraw();
     }
 }
 
@@ -89,5 +108,63 @@ impl Future for AckFuture {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         self.get_mut().stage.poll(cx, |outcome| outcome.map(|_| true).map_err(AckError::from))
+    }
+}
+
+impl Future for AckManyFuture {
+    type Output = Result<u64, AckError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.get_mut().stage.poll(cx, |outcome| outcome.map_err(AckError::from))
+    }
+}
+
+impl Queue {
+    /// [`Queue::push_with`] as a future, without a limit of time. The payload is copied now, and the push is in line
+    /// when this returns, whether the future is polled or not.
+    ///
+    /// # Durability
+    /// As `durability` says, else as the queue's policy.
+    ///
+    /// # Errors
+    /// As [`Queue::push`].
+    pub fn push_with_async(&self, payload: impl AsRef<[u8]>, durability: Option<Durability>) -> PushFuture {
+        let shared = Arc::clone(self.shared());
+        let payload = payload.as_ref();
+        let ticket = Ticket::for_future();
+        let submitted = payload_length(payload).and_then(|length| {
+            let payloads = Payloads { bytes: payload, lengths: &[length] };
+            let completion = |_| Completion::Ticket(Arc::clone(&ticket));
+            shared.submit(payloads, Admission::Whole, durability, completion)
+        });
+        match submitted {
+            Err(error) => PushFuture::ready(shared, Err(error)),
+            Ok(Some(taken)) if taken.settled.is_none() => PushFuture::pending(shared, taken.token, ticket),
+            Ok(taken) => {
+                let settled = taken.and_then(|taken| taken.settled).unwrap_or(Ok(0));
+                PushFuture::ready(shared, settled.map_err(PushError::from))
+            }
+        }
+    }
+
+    /// [`Queue::ack_many`] as a future: removes entries by id in one commit and resolves to how many there were. The
+    /// acks are on their way when this returns.
+    ///
+    /// # Durability
+    /// As [`Reserved::ack`](crate::Reserved::ack).
+    ///
+    /// # Errors
+    /// [`AckError`]; the entries are where they were.
+    pub fn ack_many_async(&self, ids: &[u64]) -> AckManyFuture {
+        let ticket = Ticket::for_future();
+        let taken = self.shared().ack_ids(ids, |_| Completion::Ticket(Arc::clone(&ticket)));
+        let stage = match taken {
+            Err(error) => Stage::Ready(Err(error)),
+            Ok(taken) => match taken.settled {
+                Some(outcome) => Stage::Ready(outcome.map_err(AckError::from)),
+                None => Stage::Pending(ticket),
+            },
+        };
+        AckManyFuture { stage }
     }
 }

@@ -14,6 +14,7 @@ use crate::error::Failure;
 use crate::key::{self, Key};
 use crate::limits::LEASE_IDS;
 use crate::meta::Meta;
+use crate::room::Load;
 use crate::state::{Shared, State};
 use crate::store::{AnyStore, FailureKind, Op, StoreError};
 use crate::sync::{Arc, MutexGuard, ThreadBuilder, current_thread};
@@ -126,6 +127,7 @@ impl Shared {
     /// Makes the store commit of `batch`. No lock is held.
     fn commit(&self, batch: &Batch) -> Verdict {
         let missing = self.missing(batch);
+        self.weigh(batch);
         let empty = batch.meta.is_none() && batch.puts.is_empty() && batch.deletes.len() == missing.len();
         let flush = batch.parts.iter().any(|part| matches!(part.kind, PartKind::Flush));
         if empty && !flush {
@@ -225,6 +227,30 @@ impl Shared {
         missing
     }
 
+    /// Finds out how many bytes acks by id give back, where the entry was not delivered and there is a byte limit.
+    fn weigh(&self, batch: &Batch) {
+        if self.capacity.bytes.is_none() {
+            return;
+        }
+        let by_id = batch.parts.iter().filter_map(|part| match part.kind {
+            PartKind::AckIds { start, count } => Some(batch.deletes.iter().skip(start).take(count as usize)),
+            _ => None,
+        });
+        let unknown: Vec<u64> = {
+            let state = self.state.lock();
+            let is_unknown = |id: &u64| state.flights.get(id).is_some_and(|flight| flight.bytes == 0);
+            by_id.flatten().copied().filter(is_unknown).collect()
+        };
+        for id in unknown {
+            let value = self.call_read(Some(id), |store| store.get(&key::entry(id)));
+            if let Ok(Some(value)) = value
+                && let Some(flight) = self.state.lock().flights.get_mut(&id)
+            {
+                flight.bytes = value.len() as u64;
+            }
+        }
+    }
+
     /// Applies the end of a commit to the state and gathers who is to be told what.
     pub(crate) fn settle_batch(
         &self,
@@ -249,7 +275,7 @@ impl Shared {
             }
         }
         state.grant(self.capacity, settlements);
-        self.wake_ready(state);
+        self.wake_ready(state, settlements);
     }
 
     fn settle_done(state: &mut State, batch: Batch, missing: &[u64], settlements: &mut Settlements) {
@@ -262,10 +288,12 @@ impl Shared {
         }
         for part in batch.parts {
             match part.kind {
-                PartKind::Push { first, count } => {
-                    state.unclaim(first, u64::from(count));
-                    let early = state.take_early(first..first + u64::from(count));
-                    state.stored += u64::from(count) - early;
+                PartKind::Push { first, count, bytes } => {
+                    let load = Load { entries: u64::from(count), bytes };
+                    state.unclaim(first, load);
+                    let early = state.take_early(first..first + load.entries);
+                    state.stored += load.entries - early.entries;
+                    state.stored_bytes += bytes.saturating_sub(early.bytes);
                     state.counters.pushed += u64::from(count);
                     settlements.push(part.completion, count, Ok(first));
                 }
@@ -293,7 +321,7 @@ impl Shared {
 
     fn settle_failed(
         state: &mut State,
-        batch: Batch,
+        mut batch: Batch,
         failure: &Failure,
         there: &[u64],
         gone: &[u64],
@@ -304,14 +332,17 @@ impl Shared {
             // Pushes that wait for ids would wait for ever: they get the lease's error and may be tried again.
             state.refuse_waiting(&failure.not_done(), settlements);
         }
-        for part in batch.parts {
+        for part in std::mem::take(&mut batch.parts) {
             let told = match part.kind {
-                PartKind::Push { first, count } => {
-                    state.unclaim(first, u64::from(count));
+                PartKind::Push { first, count, bytes } => {
                     let ids = first..first + u64::from(count);
+                    state.unclaim(first, Load { entries: u64::from(count), bytes });
                     // They are gone, so they are not among `there`.
                     state.take_early(ids.clone());
-                    state.stored += there.iter().filter(|id| ids.contains(id)).count() as u64;
+                    for &id in there.iter().filter(|id| ids.contains(id)) {
+                        state.stored += 1;
+                        state.stored_bytes += batch.value_bytes(id);
+                    }
                     count
                 }
                 PartKind::Ack { start, count } | PartKind::AckIds { start, count } => {

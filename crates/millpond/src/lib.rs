@@ -17,8 +17,9 @@
 //! - Ids ([`Reserved::seq`]) start at 1, ascend in push order and never repeat, also after a crash.
 //! - Dropping a [`Reserved`] is a nack: the item is delivered again, in its own place.
 //! - [`Durability`] says when a push or an ack is answered.
-//! - The core is bytes in, bytes out, and depends on no runtime: threads, futures ([`Queue::push_async`]) and event
-//!   loops ([`Queue::port`]) share one commit pipeline.
+//! - The core is bytes in, bytes out, and depends on no runtime: threads, futures ([`Queue::push_async`],
+//!   [`Queue::reserve_async`]) and event loops ([`Queue::port`]) share one commit pipeline. Feature `tokio` adds waits
+//!   that end in time and a stream of items.
 
 #![forbid(unsafe_code)]
 
@@ -39,10 +40,16 @@ mod port;
 mod push;
 mod queue;
 mod reader;
+mod reserve_future;
 mod reserved;
+mod room;
 mod state;
 pub mod store;
+#[cfg(feature = "tokio")]
+mod stream;
 mod sync;
+#[cfg(feature = "tokio")]
+mod tokio;
 
 pub use builder::Builder;
 pub use code::{ErrorCode, Outcome};
@@ -50,7 +57,12 @@ pub use completion::{Entry, Settled, Sink};
 pub use delivery::InFlight;
 pub use durability::Durability;
 pub use error::{AckError, CloseError, Failure, OpenError, PushError, ReadError, ReserveError, TryPushError};
-pub use futures::{AckFuture, PushFuture};
+pub use futures::{AckFuture, AckManyFuture, PushFuture};
 pub use port::{Port, Submitted};
 pub use queue::{Iter, Queue, Stats};
+pub use reserve_future::{ReserveFuture, ReserveManyFuture};
 pub use reserved::{Handle, Reserved};
+#[cfg(feature = "tokio")]
+pub use stream::ItemStream;
+#[cfg(feature = "tokio")]
+pub use tokio::PushTimeoutFuture;

@@ -7,6 +7,7 @@ use crate::envelope;
 use crate::error::{Failure, PushError};
 use crate::group_commit::Verdict;
 use crate::limits::{ID_MAX, PAYLOAD_BYTES_MAX, WAITING_BYTES_MAX};
+use crate::room::Load;
 use crate::state::{Shared, State, Waiting};
 use crate::sync::{Arc, MutexGuard};
 
@@ -82,16 +83,16 @@ impl Shared {
     ) -> Result<Option<Taken>, PushError> {
         payloads.check()?;
         let count = payloads.lengths.len() as u64;
-        if admission != Admission::Each && count > self.capacity {
-            return Err(PushError::TooMany { count, capacity: self.capacity });
+        if admission != Admission::Each && count > self.capacity.entries {
+            return Err(PushError::TooMany { count, capacity: self.capacity.entries });
         }
         // Bytes are copied before the lock is taken: the copy is the long part.
         let (values, ends) = payloads.envelopes();
         let durability = durability.unwrap_or(self.durability);
 
         let mut state = self.state.lock();
-        self.admit(&state, admission, count, values.len())?;
-        if admission == Admission::Now && !self.has_room_now(&state, count) {
+        self.admit(&state, admission, Load::new(ends.len(), values.len()))?;
+        if admission == Admission::Now && !self.has_room_now(&state, Load::new(ends.len(), values.len())) {
             return Ok(None);
         }
         self.start_committer(&mut state)?;
@@ -102,14 +103,14 @@ impl Shared {
             return Ok(Some(Taken { token, settled: Some(Ok(state.next_id)) }));
         }
 
-        let fits = self.fits_now(&state, count, admission);
+        let fits = self.fits_now(&state, &ends, admission);
         if fits == count && durability == Durability::None {
             return Ok(Some(self.push_inline(state, token, &values, &ends, &completion)));
         }
         if fits > 0 {
-            let first = state.claim(fits);
             let (now, _) = ends.split_at(usize::try_from(fits).unwrap_or(ends.len()));
             let end = now.last().copied().unwrap_or(0);
+            let first = state.claim(Load::new(now.len(), end));
             let whole = admission != Admission::Each;
             state.enqueue_push(first, values.get(..end).unwrap_or(&[]), now, durability, &completion, whole);
         }
@@ -127,35 +128,44 @@ impl Shared {
     }
 
     /// Refuses what could never be taken in.
-    fn admit(&self, state: &State, admission: Admission, count: u64, bytes: usize) -> Result<(), PushError> {
+    fn admit(&self, state: &State, admission: Admission, load: Load) -> Result<(), PushError> {
         if state.closed {
             return Err(PushError::Closed);
         }
         if let Some(poison) = &state.poison {
             return Err(PushError::Store(poison.clone()));
         }
-        if admission != Admission::Each && state.next_id.saturating_add(count) > ID_MAX + 1 {
+        if admission != Admission::Each && state.next_id.saturating_add(load.entries) > ID_MAX + 1 {
             return Err(PushError::IdsExhausted);
         }
-        let waits = !state.waiting.is_empty() || state.room(self.capacity) < count;
-        if waits && state.waiting_bytes > 0 && state.waiting_bytes.saturating_add(bytes) > WAITING_BYTES_MAX {
+        let waits = !state.waiting.is_empty() || !self.capacity.admits(state.held(), load);
+        let bytes = state.waiting_load().bytes.saturating_add(load.bytes);
+        if waits && state.waiting_bytes > 0 && bytes > WAITING_BYTES_MAX as u64 {
             return Err(PushError::WaitingLimit { limit: WAITING_BYTES_MAX });
         }
         Ok(())
     }
 
-    /// Whether `count` more entries have room even after everybody who waits (for ids only, then) was served.
-    fn has_room_now(&self, state: &State, count: u64) -> bool {
-        let ahead: u64 = state.waiting.values().map(|waiting| waiting.ends.len() as u64).sum();
-        state.room(self.capacity) >= ahead + count
+    /// Whether `load` has room even after everybody who waits (for ids only, then) was served.
+    fn has_room_now(&self, state: &State, load: Load) -> bool {
+        let mut held = state.held();
+        held.add(state.waiting_load());
+        self.capacity.admits(held, load)
     }
 
-    /// How many of `count` payloads can have a slot and an id at once.
-    fn fits_now(&self, state: &State, count: u64, admission: Admission) -> u64 {
+    /// How many of the payloads that end at `ends` can have a slot and an id at once.
+    fn fits_now(&self, state: &State, ends: &[usize], admission: Admission) -> u64 {
         if !state.waiting.is_empty() {
             return 0;
         }
-        let fits = count.min(state.room(self.capacity)).min(state.ids_left());
+        let count = ends.len() as u64;
+        let fits = if admission == Admission::Each {
+            self.capacity.fitting(state.held(), ends)
+        } else {
+            let load = Load::new(ends.len(), ends.last().copied().unwrap_or(0));
+            if self.capacity.admits(state.held(), load) { count } else { 0 }
+        };
+        let fits = fits.min(state.ids_left());
         if admission == Admission::Each || fits == count { fits } else { 0 }
     }
 
@@ -168,9 +178,9 @@ impl Shared {
         ends: &[usize],
         completion: &Completion,
     ) -> Taken {
-        let count = ends.len() as u64;
-        let first = state.claim(count);
-        let part = PartKind::Push { first, count: u32::try_from(count).unwrap_or(u32::MAX) };
+        let first = state.claim(Load::new(ends.len(), values.len()));
+        let (count, bytes) = (u32::try_from(ends.len()).unwrap_or(u32::MAX), values.len() as u64);
+        let part = PartKind::Push { first, count, bytes };
         let puts = ends.iter().zip(first..).map(|(&end, id)| (id, end)).collect();
         let mut batch = Batch { values: values.to_vec(), puts, ..Batch::default() };
         batch.add_part(Completion::Nobody, part);
@@ -225,7 +235,7 @@ impl Shared {
         // A large one at the head may have kept smaller ones waiting.
         state.grant(self.capacity, &mut settlements);
         self.elect(&mut state);
-        self.wake_ready(&state);
+        self.wake_ready(&mut state, &mut settlements);
         drop(state);
         settlements.tell();
         true
@@ -236,6 +246,7 @@ impl Shared {
         let mut settlements = Settlements::default();
         let mut state = self.state.lock();
         state.stop_intake(self.capacity, &mut settlements);
+        state.wake_futures(&mut settlements);
         drop(state);
         settlements.tell();
         self.ready.notify_all();

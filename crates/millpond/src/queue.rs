@@ -162,21 +162,7 @@ impl Queue {
 
     /// [`Queue::push`] as a future. The payload is copied now.
     pub fn push_async(&self, payload: impl AsRef<[u8]>) -> PushFuture {
-        let shared = Arc::clone(self.shared());
-        let payload = payload.as_ref();
-        let ticket = Ticket::for_future();
-        let submitted = payload_length(payload).and_then(|length| {
-            let payloads = Payloads { bytes: payload, lengths: &[length] };
-            shared.submit(payloads, Admission::Whole, None, |_| Completion::Ticket(Arc::clone(&ticket)))
-        });
-        match submitted {
-            Err(error) => PushFuture::ready(shared, Err(error)),
-            Ok(Some(taken)) if taken.settled.is_none() => PushFuture::pending(shared, taken.token, ticket),
-            Ok(taken) => {
-                let settled = taken.and_then(|taken| taken.settled).unwrap_or(Ok(0));
-                PushFuture::ready(shared, settled.map_err(PushError::from))
-            }
-        }
+        self.push_with_async(payload, None)
     }
 
     /// The lowest ready entry, or `None` when nothing is ready. Never waits.
@@ -308,7 +294,7 @@ impl Queue {
 
     /// The largest number of unacked entries before pushes wait.
     pub fn capacity(&self) -> u64 {
-        self.shared().capacity
+        self.shared().capacity.entries
     }
 
     /// The queue's policy.
@@ -325,7 +311,7 @@ impl Queue {
             length: state.stored,
             ready: state.ready_len(),
             in_flight: state.in_flight,
-            claimed: state.claimed,
+            claimed: state.claimed.entries,
             waiting_pushes: state.waiting.len() as u64,
             pushed: counters.pushed,
             acked: counters.acked,
@@ -394,7 +380,7 @@ impl fmt::Debug for Queue {
     }
 }
 
-fn payload_length(payload: &[u8]) -> Result<u32, PushError> {
+pub(crate) fn payload_length(payload: &[u8]) -> Result<u32, PushError> {
     let bytes = payload.len();
     u32::try_from(bytes)
         .ok()
@@ -448,6 +434,7 @@ impl Shared {
             state.stop_intake(self.capacity, &mut settlements);
             state.demands.clear();
             state.finishing = true;
+            state.wake_futures(&mut settlements);
             // Without its thread the end is made on this one, below.
             let started = self.start_committer(&mut state);
             drop(state);

@@ -45,7 +45,9 @@ impl Shared {
             return;
         }
         state.add_demand(port, change);
-        self.wake_ready(&state);
+        if state.may_be_ready() && state.demands.iter().any(|demand| demand.wanted > 0) {
+            self.read.notify_one();
+        }
     }
 
     /// Asks for entries from id `from` on; the answer comes through [`Sink::scanned`](crate::Sink::scanned).

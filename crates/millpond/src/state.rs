@@ -8,15 +8,17 @@
 //!   durable.
 //! - `stored` counts entries whose push was settled as done and whose delete was not; `claimed` counts slots of pushes
 //!   under way. `stored + claimed <= capacity` unless the store was opened with more.
+//!   `stored_bytes` is kept only when there is a byte limit.
 //! - An entry is ready when its id is in `returned`, or not below `cursor`. Ids in `flights` are neither.
 //! - No id at or above the lowest of `outstanding` is handed out, so delivery is in id order whatever order commits
 //!   end in.
 //! - At most one party leads: `leading` is true from its designation until it has designated the next.
 //! - An entry whose ack is settled before its push was is in `early`, and the push counts without it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
+use std::task::Waker;
 use std::time::Instant;
 
 use crate::batch::{Batch, PartKind};
@@ -25,6 +27,7 @@ use crate::durability::Durability;
 use crate::error::{Failure, PushError};
 use crate::limits::{ID_MAX, LEASE_IDS};
 use crate::meta::Meta;
+use crate::room::{Capacity, Load};
 use crate::store::AnyStore;
 use crate::sync::{Arc, Condvar, JoinHandle, Mutex, ThreadId};
 
@@ -32,7 +35,9 @@ use crate::sync::{Arc, Condvar, JoinHandle, Mutex, ThreadId};
 pub(crate) struct Shared {
     pub(crate) store: Box<dyn AnyStore>,
     pub(crate) durability: Durability,
-    pub(crate) capacity: u64,
+    /// The policy of acks: the queue's, or `None` when they need not be durable.
+    pub(crate) ack_durability: Durability,
+    pub(crate) capacity: Capacity,
     pub(crate) state: Mutex<State>,
     /// Wakes the commit thread.
     pub(crate) commit: Condvar,
@@ -58,9 +63,11 @@ pub(crate) struct State {
     pub(crate) leased: bool,
 
     pub(crate) stored: u64,
-    pub(crate) claimed: u64,
-    /// Ids that were acked between the moment readers saw them and the moment their push was settled.
-    pub(crate) early: BTreeSet<u64>,
+    pub(crate) stored_bytes: u64,
+    pub(crate) claimed: Load,
+    /// Ids that were acked between the moment readers saw them and the moment their push was settled, and the bytes of
+    /// their values.
+    pub(crate) early: BTreeMap<u64, u64>,
 
     pub(crate) cursor: u64,
     pub(crate) returned: BTreeMap<u64, u32>,
@@ -83,6 +90,8 @@ pub(crate) struct State {
     pub(crate) next_token: u64,
     /// Threads that wait for an entry.
     pub(crate) ready_waiters: u32,
+    /// Futures that wait for an entry, by token: first come, first woken.
+    pub(crate) ready_wakers: BTreeMap<u64, Waker>,
 
     pub(crate) demands: Vec<Demand>,
     pub(crate) scans: VecDeque<Scan>,
@@ -108,6 +117,8 @@ pub(crate) struct Flight {
     pub(crate) orphaned: bool,
     /// Its push was not settled when it was acked by id, so that a look-up that finds nothing proves nothing.
     pub(crate) unsettled: bool,
+    /// Bytes of its value, once it was read; 0 before.
+    pub(crate) bytes: u64,
     pub(crate) since: Instant,
 }
 
@@ -195,13 +206,15 @@ impl State {
         self.outstanding.iter().any(|&(first, last)| (first..=last).contains(&id))
     }
 
-    /// How many of these ids were acked before their push was settled. Asked once, when it is.
-    pub(crate) fn take_early(&mut self, ids: Range<u64>) -> u64 {
-        let early: Vec<u64> = self.early.range(ids).copied().collect();
-        for id in &early {
-            self.early.remove(id);
+    /// What of these ids was acked before their push was settled. Asked once, when it is.
+    pub(crate) fn take_early(&mut self, ids: Range<u64>) -> Load {
+        let early: Vec<(u64, u64)> = self.early.range(ids).map(|(&id, &bytes)| (id, bytes)).collect();
+        let mut load = Load::default();
+        for (id, bytes) in early {
+            self.early.remove(&id);
+            load.add(Load { entries: 1, bytes });
         }
-        early.len() as u64
+        load
     }
 
     /// Intake is closed and no push is under way: what is ready now is all that will ever be.
@@ -209,28 +222,23 @@ impl State {
         self.closed && self.outstanding.is_empty() && self.waiting.is_empty() && !self.may_be_ready()
     }
 
-    /// How many more entries fit now.
-    pub(crate) fn room(&self, capacity: u64) -> u64 {
-        capacity.saturating_sub(self.stored + self.claimed)
-    }
-
     /// How many ids can be given out now.
     pub(crate) fn ids_left(&self) -> u64 {
         self.meta.ceiling.saturating_sub(self.next_id)
     }
 
-    /// Gives out `count` ids and their slots. The caller has checked both.
-    pub(crate) fn claim(&mut self, count: u64) -> u64 {
-        let first = self.next_id;
+    /// Gives out ids and their slots. The caller has checked both.
+    pub(crate) fn claim(&mut self, load: Load) -> u64 {
+        let (first, count) = (self.next_id, load.entries);
         self.next_id += count;
-        self.claimed += count;
+        self.claimed.add(load);
         self.outstanding.push_back((first, first + count - 1));
         first
     }
 
     /// Takes back what `claim` gave out, when the push is settled either way. Ids are not reused.
-    pub(crate) fn unclaim(&mut self, first: u64, count: u64) {
-        self.claimed = self.claimed.saturating_sub(count);
+    pub(crate) fn unclaim(&mut self, first: u64, load: Load) {
+        self.claimed.remove(load);
         if let Some(place) = self.outstanding.iter().position(|&(start, _)| start == first) {
             self.outstanding.remove(place);
         }
@@ -287,7 +295,8 @@ impl State {
         batch.values.extend_from_slice(values);
         batch.puts.extend(ends.iter().zip(first..).map(|(&end, id)| (id, base + end)));
         let count = u32::try_from(ends.len()).unwrap_or(u32::MAX);
-        batch.add_part(completion.clone(), PartKind::Push { first, count });
+        let bytes = values.len() as u64;
+        batch.add_part(completion.clone(), PartKind::Push { first, count, bytes });
     }
 
     /// Makes `id` the start of a run of its own in `outstanding`.
@@ -302,10 +311,13 @@ impl State {
     }
 
     /// Moves pushes that waited into the line, first come first served, while there is room and ids.
-    pub(crate) fn grant(&mut self, capacity: u64, settlements: &mut Settlements) {
+    pub(crate) fn grant(&mut self, capacity: Capacity, settlements: &mut Settlements) {
         while let Some(entry) = self.waiting.first_entry() {
-            let count = entry.get().ends.len() as u64;
-            if capacity.saturating_sub(self.stored + self.claimed) < count {
+            let load = Load::new(entry.get().ends.len(), entry.get().values.len());
+            let count = load.entries;
+            let mut held = Load { entries: self.stored, bytes: self.stored_bytes };
+            held.add(self.claimed);
+            if !capacity.admits(held, load) {
                 return;
             }
             if self.next_id.saturating_add(count) > ID_MAX + 1 {
@@ -321,7 +333,7 @@ impl State {
             }
             let waiting = entry.remove();
             self.waiting_bytes -= waiting.values.len();
-            let first = self.claim(count);
+            let first = self.claim(load);
             let Waiting { values, ends, durability, completion } = waiting;
             self.enqueue_push(first, &values, &ends, durability, &completion, true);
         }
@@ -338,13 +350,13 @@ impl State {
 
     /// Stops intake: refuses what waits for room. A push that has room and only waits for the lease under way was
     /// taken in; it goes its way.
-    pub(crate) fn stop_intake(&mut self, capacity: u64, settlements: &mut Settlements) {
+    pub(crate) fn stop_intake(&mut self, capacity: Capacity, settlements: &mut Settlements) {
         self.closed = true;
-        let mut room = self.room(capacity);
+        let mut held = self.held();
         let first = self.waiting.iter().find(|(_, waiting)| {
-            let count = waiting.ends.len() as u64;
-            let has_room = self.leasing && count <= room;
-            room = room.saturating_sub(count);
+            let load = Load::new(waiting.ends.len(), waiting.values.len());
+            let has_room = self.leasing && capacity.admits(held, load);
+            held.add(load);
             !has_room
         });
         // First come, first served: behind one that is refused nobody passes.

@@ -8,6 +8,7 @@ mod failures;
 mod fault_store;
 mod futures;
 mod ids;
+mod options;
 mod order;
 mod ports;
 mod pushing;
