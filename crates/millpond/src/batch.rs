@@ -2,12 +2,15 @@
 
 use std::collections::VecDeque;
 
+use smallvec::SmallVec;
+
 use crate::completion::Completion;
 use crate::key;
 use crate::limits::BATCH_BYTES_MAX;
 use crate::store::Op;
 
-/// Operations that share one [`Store::commit`](crate::store::Store::commit).
+/// Operations that share one [`Store::commit`](crate::store::Store::commit). A batch of one operation, which is every
+/// batch without group commit, takes no memory of its own but for the value.
 #[derive(Default)]
 pub(crate) struct Batch {
     /// One member at least asked for an fsync.
@@ -21,12 +24,15 @@ pub(crate) struct Batch {
     /// Values (envelopes) one after another.
     pub(crate) values: Vec<u8>,
     /// Id and end of each value in `values`.
-    pub(crate) puts: Vec<(u64, usize)>,
+    pub(crate) puts: SmallVec<[(u64, usize); 1]>,
     /// Ids to delete.
-    pub(crate) deletes: Vec<u64>,
+    pub(crate) deletes: SmallVec<[u64; 1]>,
     /// Who is told, in order of submission.
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: SmallVec<[Part; 1]>,
 }
+
+/// Keys of entries.
+type Keys = SmallVec<[[u8; 9]; 1]>;
 
 /// One operation of a batch, or a run of them with one completion.
 pub(crate) struct Part {
@@ -59,17 +65,33 @@ impl Batch {
         line.back_mut()
     }
 
+    /// A batch of one part that nobody is told of yet: a commit on the caller's thread.
+    pub(crate) fn of(kind: PartKind) -> Self {
+        let part = Part { completion: Completion::Nobody, kind };
+        Self { parts: SmallVec::from_buf([part]), ..Self::default() }
+    }
+
     pub(crate) fn add_part(&mut self, completion: Completion, kind: PartKind) {
         self.parts.push(Part { completion, kind });
     }
 
-    /// Calls `commit` with the operations, deletes whose id is in `missing` left out. Puts come first: an ack of an
+    /// Calls `commit` with the operations, deletes whose id is in `missing` (sorted) left out. Puts come first: an ack of an
     /// entry can only follow its push.
     pub(crate) fn with_ops<R>(&self, missing: &[u64], commit: impl FnOnce(&[Op<'_>]) -> R) -> R {
-        let keys: Vec<[u8; 9]> = self.puts.iter().map(|&(id, _)| key::entry(id)).collect();
-        let gone: Vec<[u8; 9]> =
-            self.deletes.iter().filter(|id| !missing.contains(id)).map(|&id| key::entry(id)).collect();
-        let mut ops = Vec::with_capacity(keys.len() + gone.len() + 1);
+        // One operation, the usual case without group commit, needs no lists.
+        match (self.puts.as_slice(), self.deletes.as_slice()) {
+            (&[(id, _)], []) if self.meta.is_none() => {
+                return commit(&[Op::Put(&key::entry(id), &self.values)]);
+            }
+            ([], &[id]) if self.meta.is_none() && missing.is_empty() => {
+                return commit(&[Op::Delete(&key::entry(id))]);
+            }
+            _ => {}
+        }
+        let keys: Keys = self.puts.iter().map(|&(id, _)| key::entry(id)).collect();
+        let stored = self.deletes.iter().filter(|id| missing.binary_search(id).is_err());
+        let gone: Keys = stored.map(|&id| key::entry(id)).collect();
+        let mut ops: SmallVec<[Op<'_>; 2]> = SmallVec::with_capacity(keys.len() + gone.len() + 1);
         if let Some(meta) = &self.meta {
             ops.push(Op::Put(&key::META_KEY, meta));
         }

@@ -146,7 +146,7 @@ impl Builder {
             committer_elected: false,
             inline: 0,
             waiting: BTreeMap::new(),
-            waiting_bytes: 0,
+            waiting_load: Load::default(),
             next_token: 1,
             ready_waiters: 0,
             ready_wakers: BTreeMap::new(),

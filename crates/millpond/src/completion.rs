@@ -196,6 +196,9 @@ impl Settlements {
 
     /// Tells everybody. Never call it with the state's lock held.
     pub(crate) fn tell(self) {
+        if self.tickets.is_empty() && self.ports.is_empty() && self.wakers.is_empty() {
+            return;
+        }
         for (ticket, outcome) in self.tickets {
             ticket.settle(outcome);
         }

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::batch::{Batch, PartKind};
 use crate::code::{ErrorCode, Outcome};
 use crate::completion::{Completion, Entry, Settlements};
@@ -31,6 +33,9 @@ struct Read {
     offset: usize,
 }
 
+/// Delivered items. One of them, the usual case, takes no list.
+pub(crate) type Items = SmallVec<[Reserved; 1]>;
+
 /// A delivered item as the queue sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InFlight {
@@ -45,7 +50,7 @@ pub struct InFlight {
 impl Shared {
     /// Hands out ready entries in id order: at most `max`, and about [`SWEEP_BYTES_MAX`] payload bytes. Never waits;
     /// empty when nothing is ready. An error means that nothing was handed out.
-    pub(crate) fn take(self: &Arc<Self>, max: usize) -> Result<Vec<Reserved>, Failure> {
+    pub(crate) fn take(self: &Arc<Self>, max: usize) -> Result<Items, Failure> {
         loop {
             let (picks, settled) = {
                 let mut state = self.state.lock();
@@ -55,7 +60,7 @@ impl Shared {
                 (state.pick(max), state.visible())
             };
             if picks.is_empty() {
-                return Ok(Vec::new());
+                return Ok(Items::new());
             }
             let (read, failure) = self.read_picks(&picks, settled);
             let items = self.confirm(read);
@@ -69,8 +74,8 @@ impl Shared {
 
     /// Reads the values of `picks`, as far as they are there and the byte limit allows; the others are unmarked.
     /// Pushes of ids below `settled` were settled before, so a read that does not find one proves that it is gone.
-    fn read_picks(&self, picks: &[Pick], settled: u64) -> (Vec<Read>, Option<Failure>) {
-        let mut read = Vec::with_capacity(picks.len());
+    fn read_picks(&self, picks: &[Pick], settled: u64) -> (SmallVec<[Read; 1]>, Option<Failure>) {
+        let mut read = SmallVec::with_capacity(picks.len());
         let mut bytes = 0;
         let mut hole_upto = 0;
         for (place, pick) in picks.iter().enumerate() {
@@ -130,8 +135,8 @@ impl Shared {
     /// Makes items of what was read, leaving out what was settled by id meanwhile.
     ///
     /// ORDER: after the read. An ack that came between pick and read decides; its entry is not handed out.
-    fn confirm(self: &Arc<Self>, read: Vec<Read>) -> Vec<Reserved> {
-        let mut items = Vec::with_capacity(read.len());
+    fn confirm(self: &Arc<Self>, read: SmallVec<[Read; 1]>) -> Items {
+        let mut items = Items::with_capacity(read.len());
         let mut state = self.state.lock();
         for Read { pick, value, offset } in read {
             match state.flights.get_mut(&pick.id) {
@@ -184,35 +189,38 @@ impl Shared {
         self: &Arc<Self>,
         handles: &[Handle],
         completion: impl FnOnce(u64) -> Completion,
-    ) -> Result<(Vec<bool>, Taken), AckError> {
+    ) -> Result<(SmallVec<[bool; 1]>, Taken), AckError> {
         let mut state = self.state.lock();
         if let Some(refusal) = state.write_refusal() {
             return Err(refusal.into());
         }
         self.start_committer(&mut state)?;
-        let accepted: Vec<bool> = handles.iter().map(|handle| state.mark_acking(*handle)).collect();
+        let accepted: SmallVec<[bool; 1]> = match *handles {
+            [handle] => smallvec![state.mark_acking(handle)],
+            _ => handles.iter().map(|handle| state.mark_acking(*handle)).collect(),
+        };
         let ids =
             handles.iter().zip(&accepted).filter(|(_, accepted)| **accepted).map(|(handle, _)| handle.id);
-        let ids: Vec<u64> = ids.collect();
+        let ids: SmallVec<[u64; 1]> = ids.collect();
         let count = ids.len() as u64;
         let token = state.next_token;
         state.next_token += count;
         if ids.is_empty() {
             return Ok((accepted, Taken { token, settled: Some(Ok(0)) }));
         }
-        let completion = completion(token);
         let part = |count: usize| PartKind::Ack { start: 0, count: u32::try_from(count).unwrap_or(u32::MAX) };
         match self.ack_durability {
             Durability::None => {
-                let mut batch = Batch { deletes: ids, ..Batch::default() };
-                batch.add_part(Completion::Nobody, part(batch.deletes.len()));
-                let settled = self.settle_inline(state, batch, &completion, Ok(1));
+                let part = part(ids.len());
+                let batch = Batch { deletes: ids, ..Batch::of(part) };
+                let settled = self.settle_inline(state, batch, || completion(token), Ok(1));
                 return Ok((accepted, Taken { token, settled }));
             }
             Durability::Sync => {
+                let completion = completion(token);
                 for (id, offset) in ids.into_iter().zip(0u64..) {
                     let mut batch =
-                        Batch { durable: true, sealed: true, deletes: vec![id], ..Batch::default() };
+                        Batch { durable: true, sealed: true, deletes: smallvec![id], ..Batch::default() };
                     batch.add_part(completion.at(offset), part(1));
                     state.line.push_back(batch);
                 }
@@ -223,7 +231,7 @@ impl Shared {
                     batch.durable = true;
                     batch.deletes.extend_from_slice(&ids);
                     let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
-                    batch.add_part(completion, PartKind::Ack { start, count });
+                    batch.add_part(completion(token), PartKind::Ack { start, count });
                 }
             }
         }
@@ -329,8 +337,8 @@ impl Shared {
 
 impl State {
     /// Marks up to `max` ready ids, lowest first.
-    fn pick(&mut self, max: usize) -> Vec<Pick> {
-        let mut picks = Vec::new();
+    fn pick(&mut self, max: usize) -> SmallVec<[Pick; 1]> {
+        let mut picks = SmallVec::new();
         let visible = self.visible();
         let since = Instant::now();
         while picks.len() < max {

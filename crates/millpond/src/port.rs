@@ -1,6 +1,7 @@
 //! The side of a queue that an event loop uses: nothing waits, everything is answered through one [`Sink`].
 
 use crate::completion::{Completion, PortSink, Sink};
+use crate::delivery::Items;
 use crate::durability::Durability;
 use crate::error::{Failure, PushError, TryPushError};
 use crate::push::{Admission, Payloads};
@@ -105,7 +106,7 @@ impl Port {
             Ok((accepted, taken)) => {
                 let count = accepted.iter().filter(|accepted| **accepted).count();
                 let count = u32::try_from(count).unwrap_or(u32::MAX);
-                (accepted, Submitted { token: taken.token, count, settled: taken.settled })
+                (accepted.into_vec(), Submitted { token: taken.token, count, settled: taken.settled })
             }
             Err(error) => {
                 let count = u32::try_from(handles.len()).unwrap_or(u32::MAX);
@@ -158,7 +159,7 @@ impl Port {
     /// # Errors
     /// The failure of the read.
     pub fn try_take(&self, max: usize) -> Result<Vec<Reserved>, Failure> {
-        self.queue.shared().take(max)
+        self.queue.shared().take(max).map(Items::into_vec)
     }
 
     /// Asks for up to `max` unacked entries (about 1 MiB) from id `from` on, in id order. Returns the token of the

@@ -1,5 +1,7 @@
 //! Taking pushes in: checks, slots, ids, the way into the line or among those who wait.
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::batch::{Batch, PartKind};
 use crate::completion::{Completion, Settlements};
 use crate::durability::Durability;
@@ -17,6 +19,9 @@ pub(crate) struct Payloads<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) lengths: &'a [u32],
 }
+
+/// Where each of some values ends. One of them, the usual case, takes no memory of its own.
+pub(crate) type Ends = SmallVec<[usize; 1]>;
 
 /// What a push does when there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,9 +62,9 @@ impl Payloads<'_> {
     }
 
     /// The envelopes of all payloads one after another, and where each ends.
-    fn envelopes(&self) -> (Vec<u8>, Vec<usize>) {
+    fn envelopes(&self) -> (Vec<u8>, Ends) {
         let mut values = Vec::with_capacity(self.bytes.len() + self.lengths.len() * envelope::OVERHEAD);
-        let mut ends = Vec::with_capacity(self.lengths.len());
+        let mut ends = Ends::with_capacity(self.lengths.len());
         let mut rest = self.bytes;
         for &length in self.lengths {
             let (payload, tail) = rest.split_at(length as usize);
@@ -98,15 +103,15 @@ impl Shared {
         self.start_committer(&mut state)?;
         let token = state.next_token;
         state.next_token += count;
-        let completion = completion(token);
         if count == 0 {
             return Ok(Some(Taken { token, settled: Some(Ok(state.next_id)) }));
         }
 
         let fits = self.fits_now(&state, &ends, admission);
         if fits == count && durability == Durability::None {
-            return Ok(Some(self.push_inline(state, token, &values, &ends, &completion)));
+            return Ok(Some(self.push_inline(state, token, values, &ends, completion)));
         }
+        let completion = completion(token);
         if fits > 0 {
             let (now, _) = ends.split_at(usize::try_from(fits).unwrap_or(ends.len()));
             let end = now.last().copied().unwrap_or(0);
@@ -139,8 +144,8 @@ impl Shared {
             return Err(PushError::IdsExhausted);
         }
         let waits = !state.waiting.is_empty() || !self.capacity.admits(state.held(), load);
-        let bytes = state.waiting_load().bytes.saturating_add(load.bytes);
-        if waits && state.waiting_bytes > 0 && bytes > WAITING_BYTES_MAX as u64 {
+        let waiting = state.waiting_load.bytes;
+        if waits && waiting > 0 && waiting.saturating_add(load.bytes) > WAITING_BYTES_MAX as u64 {
             return Err(PushError::WaitingLimit { limit: WAITING_BYTES_MAX });
         }
         Ok(())
@@ -149,7 +154,7 @@ impl Shared {
     /// Whether `load` has room even after everybody who waits (for ids only, then) was served.
     fn has_room_now(&self, state: &State, load: Load) -> bool {
         let mut held = state.held();
-        held.add(state.waiting_load());
+        held.add(state.waiting_load);
         self.capacity.admits(held, load)
     }
 
@@ -174,17 +179,19 @@ impl Shared {
         self: &Arc<Self>,
         mut state: MutexGuard<'_, State>,
         token: u64,
-        values: &[u8],
+        values: Vec<u8>,
         ends: &[usize],
-        completion: &Completion,
+        completion: impl FnOnce(u64) -> Completion,
     ) -> Taken {
         let first = state.claim(Load::new(ends.len(), values.len()));
         let (count, bytes) = (u32::try_from(ends.len()).unwrap_or(u32::MAX), values.len() as u64);
         let part = PartKind::Push { first, count, bytes };
-        let puts = ends.iter().zip(first..).map(|(&end, id)| (id, end)).collect();
-        let mut batch = Batch { values: values.to_vec(), puts, ..Batch::default() };
-        batch.add_part(Completion::Nobody, part);
-        self.settle_inline(state, batch, completion, Ok(first))
+        let puts = match *ends {
+            [end] => SmallVec::from_buf([(first, end)]),
+            _ => ends.iter().zip(first..).map(|(&end, id)| (id, end)).collect(),
+        };
+        let batch = Batch { values, puts, ..Batch::of(part) };
+        self.settle_inline(state, batch, || completion(token), Ok(first))
             .map_or(Taken { token, settled: None }, |settled| Taken { token, settled: Some(settled) })
     }
 
@@ -194,7 +201,7 @@ impl Shared {
         self: &Arc<Self>,
         mut state: MutexGuard<'_, State>,
         mut batch: Batch,
-        completion: &Completion,
+        completion: impl FnOnce() -> Completion,
         success: Result<u64, Failure>,
     ) -> Option<Result<u64, Failure>> {
         state.inline += 1;
@@ -205,6 +212,7 @@ impl Shared {
         state.inline -= 1;
         let outcome = match verdict {
             None => {
+                let completion = completion();
                 for part in &mut batch.parts {
                     part.completion = completion.clone();
                 }
@@ -231,7 +239,7 @@ impl Shared {
         let mut settlements = Settlements::default();
         let mut state = self.state.lock();
         let Some(waiting) = state.waiting.remove(&token) else { return false };
-        state.waiting_bytes -= waiting.values.len();
+        state.waiting_load.remove(waiting.load());
         // A large one at the head may have kept smaller ones waiting.
         state.grant(self.capacity, &mut settlements);
         self.elect(&mut state);
@@ -262,15 +270,15 @@ impl State {
         token: u64,
         skip: u64,
         values: &[u8],
-        ends: Vec<usize>,
+        ends: Ends,
         durability: Durability,
         completion: &Completion,
         admission: Admission,
     ) {
         if admission != Admission::Each {
-            self.waiting_bytes += values.len();
             let waiting =
                 Waiting { values: values.to_vec(), ends, durability, completion: completion.clone() };
+            self.waiting_load.add(waiting.load());
             self.waiting.insert(token, waiting);
             return;
         }
@@ -279,13 +287,13 @@ impl State {
             if offset >= skip
                 && let Some(value) = values.get(start..end)
             {
-                self.waiting_bytes += value.len();
                 let waiting = Waiting {
                     values: value.to_vec(),
-                    ends: vec![value.len()],
+                    ends: smallvec![value.len()],
                     durability,
                     completion: completion.at(offset),
                 };
+                self.waiting_load.add(waiting.load());
                 self.waiting.insert(token + offset, waiting);
             }
             start = end;

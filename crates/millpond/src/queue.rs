@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::completion::{Completion, Entry, PortSink, Settlements, Sink, Ticket, guard};
-use crate::delivery::InFlight;
+use crate::delivery::{InFlight, Items};
 use crate::durability::Durability;
 use crate::error::{AckError, CloseError, Failure, PushError, ReadError, ReserveError, TryPushError};
 use crate::futures::PushFuture;
@@ -115,14 +115,16 @@ impl Queue {
         deadline: Option<Instant>,
     ) -> Result<Option<u64>, PushError> {
         let shared = self.shared();
-        let ticket = Ticket::for_thread();
-        let completion = |_| Completion::Ticket(Arc::clone(&ticket));
+        // Made only when the push has to wait for anything.
+        let mut ticket = None;
+        let completion = |_| Completion::Ticket(Arc::clone(ticket.insert(Ticket::for_thread())));
         let Some(taken) = shared.submit(payloads, admission, durability, completion)? else {
             return Ok(None);
         };
-        let outcome = match taken.settled {
-            Some(outcome) => outcome,
-            None => shared.drive(&ticket, taken.token, deadline).ok_or(PushError::Timeout)?,
+        let outcome = match (taken.settled, &ticket) {
+            (Some(outcome), _) => outcome,
+            (None, Some(ticket)) => shared.drive(ticket, taken.token, deadline).ok_or(PushError::Timeout)?,
+            (None, None) => return Ok(None),
         };
         Ok(Some(outcome?))
     }
@@ -183,7 +185,7 @@ impl Queue {
     /// # Errors
     /// [`ReserveError`]; nothing was handed out.
     pub fn reserve_many(&self, max: usize) -> Result<Vec<Reserved>, ReserveError> {
-        self.shared().take(max).map_err(ReserveError::Store)
+        self.shared().take(max).map(Items::into_vec).map_err(ReserveError::Store)
     }
 
     /// The lowest ready entry; waits for one up to `timeout`. `None` when the time is over, or when the queue is

@@ -4,6 +4,7 @@
 
 use crate::code::{ErrorCode, Outcome};
 use crate::completion::{Entry, PortSink, guard};
+use crate::delivery::Items;
 use crate::error::{Failure, PushError};
 use crate::limits::{SWEEP_BYTES_MAX, SWEEP_ENTRIES_MAX};
 use crate::state::{Demand, Scan, Shared, State};
@@ -109,7 +110,7 @@ impl Shared {
     }
 
     fn sweep(self: &Arc<Self>, port: &Arc<PortSink>, count: usize) {
-        let taken = self.take(count);
+        let taken = self.take(count).map(Items::into_vec);
         let used = match &taken {
             Ok(items) => items.len(),
             Err(_) => 1,

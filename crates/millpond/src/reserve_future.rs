@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::completion::Settlements;
+use crate::delivery::Items;
 use crate::error::ReserveError;
 use crate::queue::Queue;
 use crate::reserved::Reserved;
@@ -44,7 +45,7 @@ impl Wait {
 
     fn poll(&mut self, max: usize, cx: &Context<'_>) -> Poll<Result<Vec<Reserved>, ReserveError>> {
         loop {
-            match self.shared.take(max) {
+            match self.shared.take(max).map(Items::into_vec) {
                 Ok(items) if items.is_empty() => {}
                 Ok(items) => {
                     self.leave(false);

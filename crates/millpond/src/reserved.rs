@@ -64,15 +64,17 @@ impl Reserved {
     /// # Errors
     /// [`AckError`]: the item is still in flight on this handle and can be acked again.
     pub fn ack(&self) -> Result<bool, AckError> {
-        let ticket = Ticket::for_thread();
-        let (accepted, taken) =
-            self.shared.ack_handles(&[self.handle], |_| Completion::Ticket(Arc::clone(&ticket)))?;
+        // Made only when the ack has to wait for its commit.
+        let mut ticket = None;
+        let completion = |_| Completion::Ticket(Arc::clone(ticket.insert(Ticket::for_thread())));
+        let (accepted, taken) = self.shared.ack_handles(&[self.handle], completion)?;
         if accepted.first() != Some(&true) {
             return Ok(false);
         }
-        let outcome = match taken.settled {
-            Some(outcome) => outcome,
-            None => self.shared.drive(&ticket, taken.token, None).unwrap_or(Ok(0)),
+        let outcome = match (taken.settled, &ticket) {
+            (Some(outcome), _) => outcome,
+            (None, Some(ticket)) => self.shared.drive(ticket, taken.token, None).unwrap_or(Ok(0)),
+            (None, None) => Ok(0),
         };
         outcome.map(|_| true).map_err(AckError::from)
     }

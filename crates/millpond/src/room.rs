@@ -64,12 +64,6 @@ impl State {
         held.add(self.claimed);
         held
     }
-
-    /// Everything that waits for room or ids.
-    pub(crate) fn waiting_load(&self) -> Load {
-        let entries = self.waiting.values().map(|waiting| waiting.ends.len()).sum();
-        Load::new(entries, self.waiting_bytes)
-    }
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ use crate::durability::Durability;
 use crate::error::{Failure, PushError};
 use crate::limits::{ID_MAX, LEASE_IDS};
 use crate::meta::Meta;
+use crate::push::Ends;
 use crate::room::{Capacity, Load};
 use crate::store::AnyStore;
 use crate::sync::{Arc, Condvar, JoinHandle, Mutex, ThreadId};
@@ -86,7 +87,8 @@ pub(crate) struct State {
     pub(crate) inline: u32,
 
     pub(crate) waiting: BTreeMap<u64, Waiting>,
-    pub(crate) waiting_bytes: usize,
+    /// What all of `waiting` asks for together.
+    pub(crate) waiting_load: Load,
     pub(crate) next_token: u64,
     /// Threads that wait for an entry.
     pub(crate) ready_waiters: u32,
@@ -125,9 +127,16 @@ pub(crate) struct Flight {
 /// A push that waits for room or for ids.
 pub(crate) struct Waiting {
     pub(crate) values: Vec<u8>,
-    pub(crate) ends: Vec<usize>,
+    pub(crate) ends: Ends,
     pub(crate) durability: Durability,
     pub(crate) completion: Completion,
+}
+
+impl Waiting {
+    /// What it asks for.
+    pub(crate) fn load(&self) -> Load {
+        Load::new(self.ends.len(), self.values.len())
+    }
 }
 
 /// Items a port asked for and has not got. Below 0 for a moment when a withdrawal overtakes a delivery; the item that
@@ -208,6 +217,9 @@ impl State {
 
     /// What of these ids was acked before their push was settled. Asked once, when it is.
     pub(crate) fn take_early(&mut self, ids: Range<u64>) -> Load {
+        if self.early.is_empty() {
+            return Load::default();
+        }
         let early: Vec<(u64, u64)> = self.early.range(ids).map(|(&id, &bytes)| (id, bytes)).collect();
         let mut load = Load::default();
         for (id, bytes) in early {
@@ -322,7 +334,7 @@ impl State {
             }
             if self.next_id.saturating_add(count) > ID_MAX + 1 {
                 let waiting = entry.remove();
-                self.waiting_bytes -= waiting.values.len();
+                self.waiting_load.remove(waiting.load());
                 let refusal = Failure::from(PushError::IdsExhausted);
                 settlements.push(waiting.completion, u32::try_from(count).unwrap_or(u32::MAX), Err(refusal));
                 continue;
@@ -332,7 +344,7 @@ impl State {
                 return;
             }
             let waiting = entry.remove();
-            self.waiting_bytes -= waiting.values.len();
+            self.waiting_load.remove(waiting.load());
             let first = self.claim(load);
             let Waiting { values, ends, durability, completion } = waiting;
             self.enqueue_push(first, &values, &ends, durability, &completion, true);
@@ -366,7 +378,7 @@ impl State {
 
     fn refuse_from(&mut self, first: u64, failure: &Failure, settlements: &mut Settlements) {
         for (_, waiting) in self.waiting.split_off(&first) {
-            self.waiting_bytes -= waiting.values.len();
+            self.waiting_load.remove(waiting.load());
             let count = u32::try_from(waiting.ends.len()).unwrap_or(u32::MAX);
             settlements.push(waiting.completion, count, Err(failure.clone()));
         }

@@ -9,10 +9,17 @@ use parking_lot::Mutex;
 use super::{Op, Pair, Store, StoreStats, Summary};
 use crate::key::{self, Key};
 
-/// An ordered map in memory, for tests and for queues that may be lost.
+/// Ordered maps in memory, for tests and for queues that may be lost.
 #[derive(Debug, Default)]
 pub struct MemStore {
-    map: Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
+    maps: Mutex<Maps>,
+}
+
+/// Entries by id, which is cheaper to compare than a key, and everything else by key.
+#[derive(Debug, Default)]
+struct Maps {
+    entries: BTreeMap<u64, Vec<u8>>,
+    others: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 impl MemStore {
@@ -22,15 +29,27 @@ impl MemStore {
     }
 }
 
-/// The keys of all entries, as a range.
-fn entries() -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
-    (Bound::Included(key::entry(0).to_vec()), Bound::Included(key::entry(u64::MAX).to_vec()))
-}
+impl Maps {
+    /// The entry with the smallest key that is not below `from`, which need not be a whole key.
+    fn entry_from(&self, from: &[u8]) -> Option<(u64, &Vec<u8>)> {
+        match Key::parse(from) {
+            Ok(Key::Entry(id)) => self.entries.range(id..).next(),
+            _ => self.entries.iter().find(|(id, _)| key::entry(**id).as_slice() >= from),
+        }
+        .map(|(id, value)| (*id, value))
+    }
 
-fn id_of(key: &[u8]) -> Option<u64> {
-    match Key::parse(key) {
-        Ok(Key::Entry(id)) => Some(id),
-        _ => None,
+    /// The entry with the greatest key that is not above `upto`, which need not be a whole key.
+    fn entry_upto(&self, upto: &[u8]) -> Option<(u64, &Vec<u8>)> {
+        match Key::parse(upto) {
+            Ok(Key::Entry(id)) => self.entries.range(..=id).next_back(),
+            _ => self.entries.iter().rev().find(|(id, _)| key::entry(**id).as_slice() <= upto),
+        }
+        .map(|(id, value)| (*id, value))
+    }
+
+    fn live_bytes(&self) -> u64 {
+        self.entries.values().map(|value| value.len() as u64).sum()
     }
 }
 
@@ -38,31 +57,40 @@ impl Store for MemStore {
     type Error = Infallible;
 
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Infallible> {
-        Ok(self.map.lock().get(key).cloned())
+        let maps = self.maps.lock();
+        Ok(match Key::parse(key) {
+            Ok(Key::Entry(id)) => maps.entries.get(&id).cloned(),
+            _ => maps.others.get(key).cloned(),
+        })
     }
 
     fn seek(&self, from: &[u8]) -> Result<Option<Pair>, Infallible> {
-        let map = self.map.lock();
-        let mut range = map.range::<[u8], _>((Bound::Included(from), Bound::Unbounded));
-        Ok(range.next().map(|(key, value)| (key.clone(), value.clone())))
+        let maps = self.maps.lock();
+        let entry = maps.entry_from(from).map(|(id, value)| (key::entry(id).to_vec(), value));
+        let other = maps.others.range::<[u8], _>((Bound::Included(from), Bound::Unbounded)).next();
+        let other = other.map(|(key, value)| (key.clone(), value));
+        let found = [entry, other].into_iter().flatten().min_by(|a, b| a.0.cmp(&b.0));
+        Ok(found.map(|(key, value)| (key, value.clone())))
     }
 
     fn seek_back(&self, upto: &[u8]) -> Result<Option<Pair>, Infallible> {
-        let map = self.map.lock();
-        let mut range = map.range::<[u8], _>((Bound::Unbounded, Bound::Included(upto)));
-        Ok(range.next_back().map(|(key, value)| (key.clone(), value.clone())))
+        let maps = self.maps.lock();
+        let entry = maps.entry_upto(upto).map(|(id, value)| (key::entry(id).to_vec(), value));
+        let other = maps.others.range::<[u8], _>((Bound::Unbounded, Bound::Included(upto))).next_back();
+        let other = other.map(|(key, value)| (key.clone(), value));
+        let found = [entry, other].into_iter().flatten().max_by(|a, b| a.0.cmp(&b.0));
+        Ok(found.map(|(key, value)| (key, value.clone())))
     }
 
     fn commit(&self, ops: &[Op<'_>], _durable: bool) -> Result<(), Infallible> {
-        let mut map = self.map.lock();
+        let mut maps = self.maps.lock();
         for op in ops {
-            match *op {
-                Op::Put(key, value) => {
-                    map.insert(key.to_vec(), value.to_vec());
-                }
-                Op::Delete(key) => {
-                    map.remove(key);
-                }
+            let (Op::Put(key, _) | Op::Delete(key)) = *op;
+            match (Key::parse(key), op) {
+                (Ok(Key::Entry(id)), Op::Put(_, value)) => drop(maps.entries.insert(id, value.to_vec())),
+                (Ok(Key::Entry(id)), Op::Delete(_)) => drop(maps.entries.remove(&id)),
+                (_, Op::Put(_, value)) => drop(maps.others.insert(key.to_vec(), value.to_vec())),
+                (_, Op::Delete(_)) => drop(maps.others.remove(key)),
             }
         }
         Ok(())
@@ -73,20 +101,18 @@ impl Store for MemStore {
     }
 
     fn next_key(&self, from: &[u8]) -> Result<Option<Vec<u8>>, Infallible> {
-        let map = self.map.lock();
-        Ok(map.range::<[u8], _>((Bound::Included(from), Bound::Unbounded)).next().map(|(key, _)| key.clone()))
+        let maps = self.maps.lock();
+        let entry = maps.entry_from(from).map(|(id, _)| key::entry(id).to_vec());
+        let other = maps.others.range::<[u8], _>((Bound::Included(from), Bound::Unbounded)).next();
+        let other = other.map(|(key, _)| key.clone());
+        Ok([entry, other].into_iter().flatten().min())
     }
 
     fn summary(&self) -> Result<Summary, Infallible> {
-        let map = self.map.lock();
-        let mut summary = Summary::default();
-        for (key, value) in map.range(entries()) {
-            summary.count += 1;
-            summary.bytes += value.len() as u64;
-            summary.first = summary.first.or_else(|| id_of(key));
-            summary.last = id_of(key);
-        }
-        Ok(summary)
+        let maps = self.maps.lock();
+        let first = maps.entries.first_key_value().map(|(id, _)| *id);
+        let last = maps.entries.last_key_value().map(|(id, _)| *id);
+        Ok(Summary { count: maps.entries.len() as u64, bytes: maps.live_bytes(), first, last })
     }
 
     fn is_atomic(&self) -> bool {
@@ -94,7 +120,6 @@ impl Store for MemStore {
     }
 
     fn stats(&self) -> StoreStats {
-        let live = self.map.lock().range(entries()).map(|(_, value)| value.len() as u64).sum();
-        StoreStats { live_bytes: live, ..StoreStats::default() }
+        StoreStats { live_bytes: self.maps.lock().live_bytes(), ..StoreStats::default() }
     }
 }
