@@ -1,11 +1,7 @@
 //! Random lives of one queue on a store that stops at any write: many producers and consumers on real threads, random
 //! sizes, a tight capacity. Each life is judged by the oracle. `MILLPOND_SEED` repeats a run's choices; which thread
 //! comes first is the machine's.
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a failed test is a panic, and the seed is printed"
-)]
+#![expect(clippy::unwrap_used, reason = "a failed test is a panic")]
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -123,12 +119,12 @@ impl Life {
             };
             for item in items {
                 assert!(self.held.lock().insert(item.seq()), "entry {} is held twice", item.seq());
-                self.settle(item, random);
+                self.settle(&item, random);
             }
         }
     }
 
-    fn settle(&self, item: Reserved, random: &mut Random) {
+    fn settle(&self, item: &Reserved, random: &mut Random) {
         let id = item.seq();
         let choice = random.below(8);
         if choice < 6 {
@@ -189,7 +185,9 @@ fn one_life(disk: &Arc<Disk>, journal: Journal, nonce: u64, random: &mut Random)
             seeds.into_iter().map(|mut random| scope.spawn(move || life.produce(&mut random))).collect();
         let ended: Vec<_> = producers.into_iter().map(thread::ScopedJoinHandle::join).collect();
         life.over.store(true, Ordering::SeqCst);
-        ended.into_iter().for_each(|end| end.unwrap());
+        for end in ended {
+            end.unwrap();
+        }
     });
     let Life { queue, journal, nonce, .. } = life;
     disk.set_faults(Faults::default());

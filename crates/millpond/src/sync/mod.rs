@@ -1,4 +1,4 @@
-//! The only place that names a lock or thread implementation: parking_lot and the standard library's, or with
+//! The only place that names a lock or thread implementation: `parking_lot` and the standard library's, or with
 //! `--cfg loom` the ones of the model checker, which tries every interleaving.
 
 #[cfg(loom)]
