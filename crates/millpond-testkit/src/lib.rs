@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod fault_store;
 pub mod journal;
 pub mod oracle;
 pub mod payload;

@@ -1,4 +1,4 @@
-//! The model checker's locks with the interface of parking_lot. Models have no clock: a wait with a deadline never times
+//! The model checker's locks with the interface of `parking_lot`. Models have no clock: a wait with a deadline never times
 //! out, so what a model shows does not lean on one.
 
 use std::ops::{Deref, DerefMut};

@@ -3,6 +3,7 @@
 
 mod acking;
 mod capacity;
+mod cases;
 mod closing;
 mod failures;
 mod fault_store;
