@@ -77,7 +77,7 @@ impl<T, C: Codec<T>> Queue<T, C> {
     /// the next call goes on behind it. [`ReserveError::Store`] when reading failed: the entry stays ready.
     pub fn reserve(&self) -> Result<Option<Reserved<T>>, ReserveError> {
         let item = self.take_one().map_err(ReserveError::Store)?;
-        Ok(item.map(decoded::<T, C>).transpose()?)
+        Ok(item.map(Reserved::decode::<T, C>).transpose()?)
     }
 
     /// [`Queue::reserve`] that waits for an entry up to `timeout`. `None` when the time is over, or when the queue is
@@ -87,7 +87,7 @@ impl<T, C: Codec<T>> Queue<T, C> {
     /// As [`Queue::reserve`].
     pub fn reserve_timeout(&self, timeout: Duration) -> Result<Option<Reserved<T>>, ReserveError> {
         let item = self.take_timeout(timeout)?;
-        Ok(item.map(decoded::<T, C>).transpose()?)
+        Ok(item.map(Reserved::decode::<T, C>).transpose()?)
     }
 
     /// Up to `max` ready entries, lowest first. Never waits. Those that the codec rejects stand in their places.
@@ -96,7 +96,7 @@ impl<T, C: Codec<T>> Queue<T, C> {
     /// [`ReserveError::Store`]; nothing was handed out.
     pub fn reserve_many(&self, max: usize) -> Result<Vec<Result<Reserved<T>, Undecodable>>, ReserveError> {
         let items = self.shared().take(max).map_err(ReserveError::Store)?;
-        Ok(items.into_iter().map(decoded::<T, C>).collect())
+        Ok(items.into_iter().map(Reserved::decode::<T, C>).collect())
     }
 
     /// The value of an unacked entry, without delivering it.
@@ -147,13 +147,18 @@ fn encoded<T, C: Codec<T>>(value: &T) -> Result<Vec<u8>, PushError> {
     Ok(payload)
 }
 
-/// The item with its value, or what is to be told about it.
-pub(crate) fn decoded<T, C: Codec<T>>(item: Reserved) -> Result<Reserved<T>, Undecodable> {
-    match C::decode(&item) {
-        Ok(value) => Ok(Reserved::join(item.split().0, value)),
-        Err(reason) => {
-            let (delivery, held) = item.split();
-            Err(Undecodable::delivered(delivery, held, C::NAME, reason))
+impl Reserved {
+    /// The item with its payload decoded, as a queue of `T` in the codec `C` would have handed it out.
+    ///
+    /// # Errors
+    /// [`Undecodable`], which settles the item in its stead.
+    pub fn decode<T, C: Codec<T>>(self) -> Result<Reserved<T>, Undecodable> {
+        match C::decode(&self) {
+            Ok(value) => Ok(Reserved::join(self.split().0, value)),
+            Err(reason) => {
+                let (delivery, held) = self.split();
+                Err(Undecodable::delivered(delivery, held, C::NAME, reason))
+            }
         }
     }
 }
