@@ -39,13 +39,17 @@ impl Shared {
         if state.finishing {
             return;
         }
-        if let Err(failure) = self.start_reader(&mut state) {
-            drop(state);
-            guard(|| port.sink.delivered(Err(failure)));
-            return;
+        // A withdrawal needs no reader, and must not be answered.
+        let started = if change > 0 { self.start_reader(&mut state) } else { Ok(()) };
+        // Like a failed read, a failed start uses up one of the demand; the rest stays for the next start.
+        state.add_demand(port, change - i64::from(started.is_err()));
+        match started {
+            Ok(()) => self.wake_ready(&state),
+            Err(failure) => {
+                drop(state);
+                guard(|| port.sink.delivered(Err(failure)));
+            }
         }
-        state.add_demand(port, change);
-        self.wake_ready(&state);
     }
 
     /// Asks for entries from id `from` on; the answer comes through [`Sink::scanned`](crate::Sink::scanned).
