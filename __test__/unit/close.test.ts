@@ -92,6 +92,25 @@ describe('close()', () => {
     }
   })
 
+  it('O-27: resolves last, also when what settled at once waits for the next turn of the loop', async () => {
+    for (let round = 0; round < 20; round++) {
+      const queue = await openQueue<number>({ backend: 'memory', durability: 'none' })
+      await queue.push(0)
+      const item = await queue.reserve()
+      const ended: string[] = []
+      const note = (name: string, promise: Promise<unknown> | undefined): Promise<unknown> | undefined =>
+        promise?.then(() => ended.push(name))
+      await turns(1)
+      // The turn begins with a settlement and is long over at the next.
+      await queue.push(1)
+      for (const began = performance.now(); performance.now() < began + 3;) continue
+      const all = [note('push', queue.push(2)), note('ack', item?.ack()), note('many', queue.pushMany([3, 4]))]
+      await Promise.all([...all, note('close', queue.close())])
+      expect(ended).toHaveLength(4)
+      expect(ended.at(-1)).toBe('close')
+    }
+  })
+
   it('tells listeners once', async () => {
     const queue = await openQueue()
     let calls = 0

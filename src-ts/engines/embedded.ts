@@ -44,7 +44,7 @@ import { failAll, PendingValue, settleNow, settleRun } from '../internal/pending
 import { Scans } from '../internal/scans.ts'
 import { BYPASS_BYTES, Stage, type Ticket } from '../internal/stage.ts'
 import { TokenRing, type Pending, type Settler } from '../internal/token-ring.ts'
-import { atMostOneTurn } from '../internal/turn.ts'
+import { afterDeferred, atMostOneTurn } from '../internal/turn.ts'
 import { Waiters } from '../internal/waiters.ts'
 import { withdrawable } from '../internal/withdrawable.ts'
 import type { Durability } from '../options.ts'
@@ -520,8 +520,8 @@ export class EmbeddedEngine implements QueueEngine {
       this.#finish = (failure) => {
         this.#finish = undefined
         release(1)
-        if (failure === undefined) resolve()
-        else rejectAtAwait(resolve, failure)
+        // Last of all, also when what settled at once waits for the next turn.
+        afterDeferred(() => (failure === undefined ? resolve() : rejectAtAwait(resolve, failure)))
       }
     })
     this.#waiters.close()
