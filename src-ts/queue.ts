@@ -393,7 +393,9 @@ export class Queue<In, Out = In> implements AsyncDisposable, AsyncIterable<Reser
    * A second call resolves too.
    *
    * With `drain` only intake stops at first, and the queue closes when everything is acked. That needs a consumer, and
-   * whoever holds an item must settle it before waiting for this.
+   * whoever holds an item must settle it before waiting for this. So do not await it in the body of a `for await` over
+   * this queue, which would wait for itself: call it there, go on with the loop, which ends with the last item, and
+   * await it behind the loop.
    * @throws MILLPOND_TIMEOUT at the limit of `drain`, after closing; MILLPOND_NO_SPACE, MILLPOND_IO
    */
   async close(options?: CloseOptions): Promise<void> {

@@ -149,6 +149,32 @@ describe('close({ drain })', () => {
     expect(queue.closed).toBe(true)
   })
 
+  it('is called in the body of a loop, which goes on and ends by itself, and awaited behind it', async () => {
+    const queue = await openQueue<number>({ backend: 'memory' })
+    await queue.pushMany([1, 2, 3, 4])
+    let closed: Promise<void> | undefined
+    const seen: number[] = []
+    for await (const item of queue) {
+      if (item.value === 2) closed = queue.close({ drain: true })
+      seen.push(item.value)
+      expect(await item.ack()).toBe(true)
+    }
+    await closed
+    expect(seen).toEqual([1, 2, 3, 4])
+    expect(queue.length).toBe(0)
+  })
+
+  it('that is awaited in the body of a loop ends at its limit, and the item stays', async () => {
+    const queue = await openQueue<number>({ backend: 'memory' })
+    await queue.pushMany([1, 2])
+    for await (const item of queue) {
+      const error = await rejection(queue.close({ drain: { timeoutMs: 20 } }))
+      expect(error).toMatchObject({ code: 'MILLPOND_TIMEOUT' })
+      expect(await rejection(item.ack())).toMatchObject({ code: 'MILLPOND_CLOSED' })
+    }
+    expect(queue.length).toBe(2)
+  })
+
   it('is through at once when nothing is there', async () => {
     const queue = await openQueue<number>()
     const reserved = queue.reserve()
