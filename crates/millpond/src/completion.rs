@@ -38,11 +38,11 @@ pub struct Settled {
 
 /// An unacked entry as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct Entry<T = Vec<u8>> {
     /// Its id.
     pub id: u64,
-    /// Its payload.
-    pub payload: Vec<u8>,
+    /// Its payload: bytes, or the value of a typed queue.
+    pub payload: T,
 }
 
 /// A sink and its identity, so that a commit can group what belongs to one port.

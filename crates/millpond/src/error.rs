@@ -8,6 +8,7 @@ use thiserror::Error as ThisError;
 
 use crate::code::{ErrorCode, Outcome};
 use crate::store::{FailureKind, IoDetails, LogError, StoreError};
+use crate::typed::{CodecError, Undecodable};
 
 /// A failure with its code, cheap to clone: everybody in a failed commit gets the same one.
 #[derive(Clone, Debug)]
@@ -187,6 +188,14 @@ pub enum PushError {
         /// The queue's capacity.
         capacity: u64,
     },
+    /// The codec cannot store the value (`MILLPOND_ENCODE`). Nothing was stored.
+    #[error("{codec} cannot store this value: {reason}")]
+    Encode {
+        /// The name of the codec.
+        codec: &'static str,
+        /// What the codec said.
+        reason: CodecError,
+    },
     /// The next id would be above the largest one (`MILLPOND_IDS_EXHAUSTED`).
     #[error("no ids are left")]
     IdsExhausted,
@@ -213,6 +222,14 @@ pub enum TryPushError {
         /// The limit in bytes.
         limit: usize,
     },
+    /// The codec cannot store the value (`MILLPOND_ENCODE`). Nothing was stored.
+    #[error("{codec} cannot store this value: {reason}")]
+    Encode {
+        /// The name of the codec.
+        codec: &'static str,
+        /// What the codec said.
+        reason: CodecError,
+    },
     /// The next id would be above the largest one (`MILLPOND_IDS_EXHAUSTED`).
     #[error("no ids are left")]
     IdsExhausted,
@@ -228,6 +245,10 @@ pub enum ReserveError {
     /// Reading failed (`MILLPOND_IO`, `_CORRUPT`, `_CLOSED`). The entry stays ready.
     #[error(transparent)]
     Store(Failure),
+    /// The codec of a typed queue rejects the entry's bytes (`MILLPOND_DECODE`). The error settles the entry; dropping
+    /// it leaves the entry in flight.
+    #[error(transparent)]
+    Decode(#[from] Undecodable),
 }
 
 /// Why a settle failed. The item is still in flight on its handle.
@@ -249,6 +270,9 @@ pub enum ReadError {
     /// Reading failed (`MILLPOND_IO`, `_CORRUPT`, `_CLOSED`).
     #[error(transparent)]
     Store(Failure),
+    /// The codec of a typed queue rejects the entry's bytes (`MILLPOND_DECODE`).
+    #[error(transparent)]
+    Decode(#[from] Undecodable),
 }
 
 /// Why closing failed. The store is closed all the same.
@@ -282,6 +306,7 @@ impl PushError {
             PushError::Timeout => ErrorCode::Timeout,
             PushError::TooLarge { .. } => ErrorCode::TooLarge,
             PushError::TooMany { .. } => ErrorCode::Invalid,
+            PushError::Encode { .. } => ErrorCode::Encode,
             PushError::IdsExhausted => ErrorCode::IdsExhausted,
             PushError::Store(failure) => failure.code(),
         }
@@ -295,6 +320,7 @@ impl TryPushError {
             TryPushError::Full => ErrorCode::Full,
             TryPushError::Closed => ErrorCode::Closed,
             TryPushError::TooLarge { .. } => ErrorCode::TooLarge,
+            TryPushError::Encode { .. } => ErrorCode::Encode,
             TryPushError::IdsExhausted => ErrorCode::IdsExhausted,
             TryPushError::Store(failure) => failure.code(),
         }
@@ -311,18 +337,43 @@ impl AckError {
     }
 }
 
-macro_rules! store_only {
+impl CloseError {
+    /// The stable code.
+    pub fn code(&self) -> ErrorCode {
+        let CloseError::Store(failure) = self;
+        failure.code()
+    }
+}
+
+macro_rules! store_or_decode {
     ($($error:ident),*) => {$(
         impl $error {
             /// The stable code.
             pub fn code(&self) -> ErrorCode {
-                let $error::Store(failure) = self;
-                failure.code()
+                match self {
+                    $error::Store(failure) => failure.code(),
+                    $error::Decode(entry) => entry.code(),
+                }
+            }
+        }
+
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                match error {
+                    $error::Store(failure) => failure,
+                    $error::Decode(entry) => Failure(Arc::new(Inner {
+                        code: entry.code(),
+                        outcome: Outcome::NotDone,
+                        message: entry.to_string(),
+                        io: None,
+                        id: Some(entry.id()),
+                    })),
+                }
             }
         }
     )*};
 }
-store_only!(ReserveError, ReadError, CloseError);
+store_or_decode!(ReserveError, ReadError);
 
 macro_rules! into_failure {
     ($($error:ident),*) => {$(
@@ -337,20 +388,6 @@ macro_rules! into_failure {
     )*};
 }
 into_failure!(OpenError, PushError, TryPushError, AckError);
-
-impl From<ReserveError> for Failure {
-    fn from(error: ReserveError) -> Self {
-        let ReserveError::Store(failure) = error;
-        failure
-    }
-}
-
-impl From<ReadError> for Failure {
-    fn from(error: ReadError) -> Self {
-        let ReadError::Store(failure) = error;
-        failure
-    }
-}
 
 impl From<CloseError> for Failure {
     fn from(error: CloseError) -> Self {
@@ -398,6 +435,7 @@ impl From<PushError> for TryPushError {
                 TryPushError::Full
             }
             PushError::TooLarge { bytes, limit } => TryPushError::TooLarge { bytes, limit },
+            PushError::Encode { codec, reason } => TryPushError::Encode { codec, reason },
             PushError::IdsExhausted => TryPushError::IdsExhausted,
             PushError::Store(failure) => TryPushError::Store(failure),
         }

@@ -7,8 +7,7 @@ use std::task::{Context, Poll};
 use crate::completion::{Completion, Ticket};
 use crate::durability::Durability;
 use crate::error::{AckError, Failure, PushError};
-use crate::push::{Admission, Payloads};
-use crate::queue::{Queue, payload_length};
+use crate::queue::Queue;
 use crate::state::Shared;
 use crate::sync::Arc;
 
@@ -129,22 +128,7 @@ impl Queue {
     /// # Errors
     /// As [`Queue::push`].
     pub fn push_with_async(&self, payload: impl AsRef<[u8]>, durability: Option<Durability>) -> PushFuture {
-        let shared = Arc::clone(self.shared());
-        let payload = payload.as_ref();
-        let ticket = Ticket::for_future();
-        let submitted = payload_length(payload).and_then(|length| {
-            let payloads = Payloads { bytes: payload, lengths: &[length] };
-            let completion = |_| Completion::Ticket(Arc::clone(&ticket));
-            shared.submit(payloads, Admission::Whole, durability, completion)
-        });
-        match submitted {
-            Err(error) => PushFuture::ready(shared, Err(error)),
-            Ok(Some(taken)) if taken.settled.is_none() => PushFuture::pending(shared, taken.token, ticket),
-            Ok(taken) => {
-                let settled = taken.and_then(|taken| taken.settled).unwrap_or(Ok(0));
-                PushFuture::ready(shared, settled.map_err(PushError::from))
-            }
-        }
+        self.push_later(payload.as_ref(), durability)
     }
 
     /// [`Queue::ack_many`] as a future: removes entries by id in one commit and resolves to how many there were. The

@@ -17,6 +17,7 @@
 //! - Ids ([`Reserved::seq`]) start at 1, ascend in push order and never repeat, also after a crash.
 //! - Dropping a [`Reserved`] is a nack: the item is delivered again, in its own place.
 //! - [`Durability`] says when a push or an ack is answered.
+//! - [`typed`] queues hold values: `Queue<Job>` behind the feature `serde`, `borsh` or `rkyv`.
 //! - The core is bytes in, bytes out, and depends on no runtime: threads, futures ([`Queue::push_async`],
 //!   [`Queue::reserve_async`]) and event loops ([`Queue::port`]) share one commit pipeline. Feature `tokio` adds waits
 //!   that end in time and a stream of items.
@@ -50,6 +51,7 @@ mod stream;
 mod sync;
 #[cfg(feature = "tokio")]
 mod tokio;
+pub mod typed;
 
 pub use builder::Builder;
 pub use code::{ErrorCode, Outcome};

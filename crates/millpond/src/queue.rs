@@ -1,6 +1,7 @@
 //! The queue.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
 use crate::completion::{Completion, Entry, PortSink, Settlements, Sink, Ticket, guard};
@@ -15,11 +16,22 @@ use crate::reserved::Reserved;
 use crate::state::{Shared, State};
 use crate::store::{RecoveryReport, StoreStats};
 use crate::sync::{Arc, JoinHandle, MutexGuard, current_thread};
+use crate::typed::Postcard;
 
-/// A durable FIFO queue of byte payloads. Clones are the same queue; the last one that is dropped closes the store.
-#[derive(Clone)]
-pub struct Queue {
+/// A durable FIFO queue. Clones are the same queue; the last one that is dropped closes the store.
+///
+/// `Queue` without parameters holds bytes. `Queue<T>` holds values of `T`, which the codec `C` encodes; see
+/// [`typed`](crate::typed). Everything that does not touch a payload is the same for both.
+pub struct Queue<T: ?Sized = [u8], C = Postcard> {
     owner: Arc<Owner>,
+    /// Neither holds nor borrows a value: the queue is `Send` and `Sync` whatever `T` is.
+    of: PhantomData<fn(&T) -> C>,
+}
+
+impl<T: ?Sized, C> Clone for Queue<T, C> {
+    fn clone(&self) -> Self {
+        self.cast()
+    }
 }
 
 /// The part that all clones share; its end is the queue's end.
@@ -60,13 +72,10 @@ pub struct Stats {
     pub store: StoreStats,
 }
 
-impl Queue {
+/// A queue of bytes.
+impl<C> Queue<[u8], C> {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { owner: Arc::new(Owner { shared }) }
-    }
-
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.owner.shared
+        Self { owner: Arc::new(Owner { shared }), of: PhantomData }
     }
 
     /// Appends an entry and returns its id. Waits while the queue is full.
@@ -95,7 +104,98 @@ impl Queue {
         self.push_until(payload.as_ref(), durability, deadline)
     }
 
-    fn push_until(
+    /// Appends an entry if there is room now.
+    ///
+    /// # Durability
+    /// As [`Queue::push`].
+    ///
+    /// # Errors
+    /// [`TryPushError::Full`] when there is no room; else as [`Queue::push`].
+    pub fn try_push(&self, payload: impl AsRef<[u8]>) -> Result<u64, TryPushError> {
+        self.push_now(payload.as_ref())
+    }
+
+    /// Appends entries in one commit and returns their ids, which are consecutive. Waits until all fit.
+    ///
+    /// # Errors
+    /// As [`Queue::push`]; [`PushError::TooMany`] when there are more than the capacity.
+    pub fn push_many<P: AsRef<[u8]>>(&self, payloads: &[P]) -> Result<Vec<u64>, PushError> {
+        let mut row = Row::default();
+        for payload in payloads {
+            row.add(|bytes| {
+                bytes.extend_from_slice(payload.as_ref());
+                Ok(())
+            })?;
+        }
+        self.push_row(&row)
+    }
+
+    /// [`Queue::push`] as a future. The payload is copied now.
+    pub fn push_async(&self, payload: impl AsRef<[u8]>) -> PushFuture {
+        self.push_later(payload.as_ref(), None)
+    }
+
+    /// The lowest ready entry, or `None` when nothing is ready. Never waits.
+    ///
+    /// # Errors
+    /// [`ReserveError`]; the entry stays ready.
+    pub fn reserve(&self) -> Result<Option<Reserved>, ReserveError> {
+        self.take_one().map_err(ReserveError::Store)
+    }
+
+    /// Up to `max` ready entries, lowest first. Never waits.
+    ///
+    /// # Errors
+    /// [`ReserveError`]; nothing was handed out.
+    pub fn reserve_many(&self, max: usize) -> Result<Vec<Reserved>, ReserveError> {
+        self.shared().take(max).map(Items::into_vec).map_err(ReserveError::Store)
+    }
+
+    /// The lowest ready entry; waits for one up to `timeout`. `None` when the time is over, or when the queue is
+    /// closed and nothing is ready.
+    ///
+    /// # Errors
+    /// [`ReserveError`]; the entry stays ready.
+    pub fn reserve_timeout(&self, timeout: Duration) -> Result<Option<Reserved>, ReserveError> {
+        self.take_timeout(timeout)
+    }
+
+    /// The payload of an unacked entry, without delivering it.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub fn get(&self, id: u64) -> Result<Option<Vec<u8>>, ReadError> {
+        let value = self.shared().read_value(id).map_err(ReadError::Store)?;
+        Ok(value.map(|(mut value, offset)| {
+            value.drain(..offset);
+            value
+        }))
+    }
+
+    /// All unacked entries in id order, without delivering them. Entries that come or go meanwhile may be there or
+    /// not.
+    pub fn iter(&self) -> Iter {
+        Iter { queue: self.cast(), from: Some(0) }
+    }
+
+    /// Access for an event loop, which is answered through `sink`.
+    pub fn port(&self, sink: Box<dyn Sink>) -> Port {
+        Port::new(self.cast(), sink)
+    }
+}
+
+/// What is the same for every payload.
+impl<T: ?Sized, C> Queue<T, C> {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.owner.shared
+    }
+
+    /// The same queue with payloads of another type.
+    pub(crate) fn cast<U: ?Sized, D>(&self) -> Queue<U, D> {
+        Queue { owner: Arc::clone(&self.owner), of: PhantomData }
+    }
+
+    pub(crate) fn push_until(
         &self,
         payload: &[u8],
         durability: Option<Durability>,
@@ -129,71 +229,45 @@ impl Queue {
         Ok(Some(outcome?))
     }
 
-    /// Appends an entry if there is room now.
-    ///
-    /// # Durability
-    /// As [`Queue::push`].
-    ///
-    /// # Errors
-    /// [`TryPushError::Full`] when there is no room; else as [`Queue::push`].
-    pub fn try_push(&self, payload: impl AsRef<[u8]>) -> Result<u64, TryPushError> {
-        let payload = payload.as_ref();
+    pub(crate) fn push_now(&self, payload: &[u8]) -> Result<u64, TryPushError> {
         let lengths = [payload_length(payload)?];
         let payloads = Payloads { bytes: payload, lengths: &lengths };
         self.push_all(payloads, Admission::Now, None, None)?.ok_or(TryPushError::Full)
     }
 
-    /// Appends entries in one commit and returns their ids, which are consecutive. Waits until all fit.
-    ///
-    /// # Errors
-    /// As [`Queue::push`]; [`PushError::TooMany`] when there are more than the capacity.
-    pub fn push_many<P: AsRef<[u8]>>(&self, payloads: &[P]) -> Result<Vec<u64>, PushError> {
-        if payloads.is_empty() {
+    pub(crate) fn push_row(&self, row: &Row) -> Result<Vec<u64>, PushError> {
+        if row.lengths.is_empty() {
             return Ok(Vec::new());
         }
-        let mut bytes = Vec::new();
-        let mut lengths = Vec::with_capacity(payloads.len());
-        for payload in payloads {
-            lengths.push(payload_length(payload.as_ref())?);
-            bytes.extend_from_slice(payload.as_ref());
-        }
-        let payloads = Payloads { bytes: &bytes, lengths: &lengths };
+        let payloads = Payloads { bytes: &row.bytes, lengths: &row.lengths };
         let first = self.push_all(payloads, Admission::Whole, None, None)?.unwrap_or(0);
-        Ok((first..).take(lengths.len()).collect())
+        Ok((first..).take(row.lengths.len()).collect())
     }
 
-    /// [`Queue::push`] as a future. The payload is copied now.
-    pub fn push_async(&self, payload: impl AsRef<[u8]>) -> PushFuture {
-        self.push_with_async(payload, None)
+    pub(crate) fn push_later(&self, payload: &[u8], durability: Option<Durability>) -> PushFuture {
+        let shared = Arc::clone(self.shared());
+        let ticket = Ticket::for_future();
+        let submitted = payload_length(payload).and_then(|length| {
+            let payloads = Payloads { bytes: payload, lengths: &[length] };
+            let completion = |_| Completion::Ticket(Arc::clone(&ticket));
+            shared.submit(payloads, Admission::Whole, durability, completion)
+        });
+        match submitted {
+            Err(error) => PushFuture::ready(shared, Err(error)),
+            Ok(Some(taken)) if taken.settled.is_none() => PushFuture::pending(shared, taken.token, ticket),
+            Ok(taken) => {
+                let settled = taken.and_then(|taken| taken.settled).unwrap_or(Ok(0));
+                PushFuture::ready(shared, settled.map_err(PushError::from))
+            }
+        }
     }
 
-    /// The lowest ready entry, or `None` when nothing is ready. Never waits.
-    ///
-    /// # Errors
-    /// [`ReserveError`]; the entry stays ready.
-    pub fn reserve(&self) -> Result<Option<Reserved>, ReserveError> {
-        self.take_one().map_err(ReserveError::Store)
-    }
-
-    fn take_one(&self) -> Result<Option<Reserved>, Failure> {
+    pub(crate) fn take_one(&self) -> Result<Option<Reserved>, Failure> {
         let mut items = self.shared().take(1)?;
         Ok(items.pop())
     }
 
-    /// Up to `max` ready entries, lowest first. Never waits.
-    ///
-    /// # Errors
-    /// [`ReserveError`]; nothing was handed out.
-    pub fn reserve_many(&self, max: usize) -> Result<Vec<Reserved>, ReserveError> {
-        self.shared().take(max).map(Items::into_vec).map_err(ReserveError::Store)
-    }
-
-    /// The lowest ready entry; waits for one up to `timeout`. `None` when the time is over, or when the queue is
-    /// closed and nothing is ready.
-    ///
-    /// # Errors
-    /// [`ReserveError`]; the entry stays ready.
-    pub fn reserve_timeout(&self, timeout: Duration) -> Result<Option<Reserved>, ReserveError> {
+    pub(crate) fn take_timeout(&self, timeout: Duration) -> Result<Option<Reserved>, ReserveError> {
         // A time too large to add is no limit.
         let deadline = Instant::now().checked_add(timeout);
         let shared = self.shared();
@@ -241,37 +315,12 @@ impl Queue {
     /// # Errors
     /// [`AckError`]; the entries are where they were.
     pub fn ack_many(&self, ids: &[u64]) -> Result<u64, AckError> {
-        let shared = self.shared();
-        let ticket = Ticket::for_thread();
-        let taken = shared.ack_ids(ids, |_| Completion::Ticket(Arc::clone(&ticket)))?;
-        let outcome = match taken.settled {
-            Some(outcome) => outcome,
-            None => shared.drive(&ticket, taken.token, None).unwrap_or(Ok(0)),
-        };
-        outcome.map_err(AckError::from)
+        self.shared().ack_here(ids)
     }
 
     /// Puts whichever delivery of `id` there is back in its place. False when there is none, or an ack is under way.
     pub fn nack(&self, id: u64) -> bool {
         self.shared().nack_id(id)
-    }
-
-    /// The payload of an unacked entry, without delivering it.
-    ///
-    /// # Errors
-    /// [`ReadError`].
-    pub fn get(&self, id: u64) -> Result<Option<Vec<u8>>, ReadError> {
-        let value = self.shared().read_value(id).map_err(ReadError::Store)?;
-        Ok(value.map(|(mut value, offset)| {
-            value.drain(..offset);
-            value
-        }))
-    }
-
-    /// All unacked entries in id order, without delivering them. Entries that come or go meanwhile may be there or
-    /// not.
-    pub fn iter(&self) -> Iter {
-        Iter { queue: self.clone(), from: Some(0) }
     }
 
     /// Unacked entries: ready, in flight or being acked.
@@ -360,14 +409,9 @@ impl Queue {
         self.shared().finish(None);
         self.shared().wait_for_end().map_err(CloseError::Store)
     }
-
-    /// Access for an event loop, which is answered through `sink`.
-    pub fn port(&self, sink: Box<dyn Sink>) -> Port {
-        Port::new(self.clone(), sink)
-    }
 }
 
-impl IntoIterator for &Queue {
+impl<C> IntoIterator for &Queue<[u8], C> {
     type Item = Result<Entry, ReadError>;
     type IntoIter = Iter;
 
@@ -376,7 +420,7 @@ impl IntoIterator for &Queue {
     }
 }
 
-impl fmt::Debug for Queue {
+impl<T: ?Sized, C> fmt::Debug for Queue<T, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Queue").field("len", &self.len()).finish_non_exhaustive()
     }
@@ -390,11 +434,37 @@ pub(crate) fn payload_length(payload: &[u8]) -> Result<u32, PushError> {
         .ok_or(PushError::TooLarge { bytes, limit: PAYLOAD_BYTES_MAX })
 }
 
+/// Payloads of one commit, one after another.
+#[derive(Default)]
+pub(crate) struct Row {
+    bytes: Vec<u8>,
+    lengths: Vec<u32>,
+}
+
+impl Row {
+    /// Appends the payload that `write` appends to the bytes.
+    pub(crate) fn add(
+        &mut self,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), PushError>,
+    ) -> Result<(), PushError> {
+        let start = self.bytes.len();
+        write(&mut self.bytes)?;
+        self.lengths.push(payload_length(self.bytes.get(start..).unwrap_or(&[]))?);
+        Ok(())
+    }
+}
+
 /// Unacked entries in id order; see [`Queue::iter`].
 #[derive(Debug)]
 pub struct Iter {
     queue: Queue,
     from: Option<u64>,
+}
+
+impl Iter {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        self.queue.shared()
+    }
 }
 
 impl Iterator for Iter {
@@ -420,6 +490,17 @@ impl Iterator for Iter {
 }
 
 impl Shared {
+    /// Acks by id and waits on this thread.
+    pub(crate) fn ack_here(self: &Arc<Self>, ids: &[u64]) -> Result<u64, AckError> {
+        let ticket = Ticket::for_thread();
+        let taken = self.ack_ids(ids, |_| Completion::Ticket(Arc::clone(&ticket)))?;
+        let outcome = match taken.settled {
+            Some(outcome) => outcome,
+            None => self.drive(&ticket, taken.token, None).unwrap_or(Ok(0)),
+        };
+        outcome.map_err(AckError::from)
+    }
+
     /// Asks for the end. `port` is told when it has come.
     pub(crate) fn finish(self: &Arc<Self>, port: Option<&Arc<PortSink>>) {
         let mut settlements = Settlements::default();

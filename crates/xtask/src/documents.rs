@@ -1,12 +1,14 @@
-//! The documents whose Rust snippets are compiled and run as documentation tests of this crate.
+//! The documents whose Rust snippets are compiled and run as documentation tests of this crate. Those that need a codec
+//! are run with the feature `typed`.
 
 macro_rules! documents {
-    ($($name:ident = $path:literal;)*) => {
+    ($($(#[$condition:meta])? $name:ident = $path:literal;)*) => {
         /// Paths from the folder of the checkout.
         pub const DOCUMENTS: &[&str] = &[$($path,)*];
 
         $(
             #[cfg(doctest)]
+            $(#[$condition])?
             #[doc = include_str!(concat!("../../../", $path))]
             pub struct $name;
         )*
@@ -18,4 +20,8 @@ documents! {
     Producing = "docs/guide/producing.md";
     Consuming = "docs/guide/consuming.md";
     ShuttingDown = "docs/guide/shutting-down.md";
+    #[cfg(feature = "typed")]
+    Typed = "docs/guide/typed.md";
+    #[cfg(feature = "typed")]
+    EventQueues = "docs/guide/event-queues.md";
 }
