@@ -13,7 +13,7 @@ pub(crate) struct MutexGuard<'a, T>(Option<loom::sync::MutexGuard<'a, T>>);
 pub(crate) struct Condvar(loom::sync::Condvar);
 
 /// How a wait with a deadline ended.
-pub(crate) struct WaitTimeoutResult;
+pub(crate) struct WaitTimeoutResult(bool);
 
 impl<T> Mutex<T> {
     pub(crate) fn new(value: T) -> Self {
@@ -68,7 +68,7 @@ impl Condvar {
         _deadline: Instant,
     ) -> WaitTimeoutResult {
         self.wait(guard);
-        WaitTimeoutResult
+        WaitTimeoutResult(false)
     }
 
     pub(crate) fn notify_one(&self) {
@@ -87,7 +87,7 @@ impl Default for Condvar {
 }
 
 impl WaitTimeoutResult {
-    pub(crate) fn timed_out(self) -> bool {
-        false
+    pub(crate) fn timed_out(&self) -> bool {
+        self.0
     }
 }
