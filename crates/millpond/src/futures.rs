@@ -130,7 +130,9 @@ impl Queue {
     pub fn push_with_async(&self, payload: impl AsRef<[u8]>, durability: Option<Durability>) -> PushFuture {
         self.push_later(payload.as_ref(), durability)
     }
+}
 
+impl<T: ?Sized, C> Queue<T, C> {
     /// [`Queue::ack_many`] as a future: removes entries by id in one commit and resolves to how many there were. The
     /// acks are on their way when this returns.
     ///
