@@ -118,7 +118,7 @@ impl Future for AckManyFuture {
     }
 }
 
-impl Queue {
+impl<C> Queue<[u8], C> {
     /// [`Queue::push_with`] as a future, without a limit of time. The payload is copied now, and the push is in line
     /// when this returns, whether the future is polled or not.
     ///
@@ -130,7 +130,9 @@ impl Queue {
     pub fn push_with_async(&self, payload: impl AsRef<[u8]>, durability: Option<Durability>) -> PushFuture {
         self.push_later(payload.as_ref(), durability)
     }
+}
 
+impl<T: ?Sized, C> Queue<T, C> {
     /// [`Queue::ack_many`] as a future: removes entries by id in one commit and resolves to how many there were. The
     /// acks are on their way when this returns.
     ///

@@ -20,6 +20,7 @@ mod archive;
 mod borsh;
 mod codec;
 mod entries;
+mod futures;
 mod open;
 mod payload;
 mod postcard;

@@ -141,7 +141,7 @@ fn encode<T, C: Codec<T>>(value: &T, into: &mut Vec<u8>) -> Result<(), PushError
     C::encode(value, into).map_err(|reason| PushError::Encode { codec: C::NAME, reason })
 }
 
-fn encoded<T, C: Codec<T>>(value: &T) -> Result<Vec<u8>, PushError> {
+pub(super) fn encoded<T, C: Codec<T>>(value: &T) -> Result<Vec<u8>, PushError> {
     let mut payload = Vec::new();
     encode::<T, C>(value, &mut payload)?;
     Ok(payload)
