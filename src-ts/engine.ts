@@ -20,8 +20,8 @@ export interface QueueEngine {
   take(max: number): Delivery[]
   /** Waits for at least one entry. Resolves with an empty list on close and when the time is over. */
   wait(max: number, options?: EngineWaitOptions): Promise<Delivery[]>
-  /** False: was settled already. */
-  ack(delivery: Delivery): Promise<boolean>
+  /** False: was settled already. `onFailed` is called when the ack fails and the entry is in flight as before. */
+  ack(delivery: Delivery, onFailed?: () => void): Promise<boolean>
   nack(delivery: Delivery): boolean
   /** Resolves with the number of entries removed. */
   ackIds(ids: Float64Array): Promise<number>

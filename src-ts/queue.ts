@@ -1,7 +1,15 @@
 import type { Codec } from './codec.ts'
 import { json } from './codecs/json.ts'
 import { EmbeddedEngine } from './engines/embedded.ts'
-import type { Delivery, InFlight, QueueEngine, RecoveryReport, Stats } from './engine.ts'
+import type {
+  Delivery,
+  EnginePushOptions,
+  EngineWaitOptions,
+  InFlight,
+  QueueEngine,
+  RecoveryReport,
+  Stats,
+} from './engine.ts'
 import { Entry } from './entry.ts'
 import { MillpondError } from './errors.ts'
 import { Listeners, type QueueEvents, type QueueListener } from './events.ts'
@@ -59,8 +67,10 @@ class Reservations<Out> implements Owner<Out>, LeakOwner {
     return handle
   }
 
-  ack(delivery: Delivery): Promise<boolean> {
-    return this.#engine.ack(delivery)
+  ack(delivery: Delivery, handle: object): Promise<boolean> {
+    if (!delivery.isSettled) unwatch(delivery)
+    // The handle lives at least as long as its ack is under way, so a failure finds it and cares for it anew.
+    return this.#engine.ack(delivery, () => watch(handle, this, delivery))
   }
 
   nack(delivery: Delivery): boolean {
@@ -129,14 +139,12 @@ export class Queue<In, Out = In> implements AsyncDisposable, AsyncIterable<Reser
    * MILLPOND_POISONED; the signal's reason
    */
   push(value: In, options?: PushOptions): Promise<number> {
-    if (options !== undefined) {
-      try {
-        checkPushOptions(options)
-      } catch (error) {
-        return Promise.reject(error)
-      }
+    if (options === undefined) return this.#engine.push(this.#encode, value)
+    try {
+      return this.#engine.push(this.#encode, value, readPushOptions(options))
+    } catch (error) {
+      return Promise.reject(error)
     }
-    return this.#engine.push(this.#encode, value, options)
   }
 
   /**
@@ -161,14 +169,14 @@ export class Queue<In, Out = In> implements AsyncDisposable, AsyncIterable<Reser
   pushMany(values: readonly In[], options?: PushOptions): Promise<number[]> {
     try {
       if (!Array.isArray(values)) throw new TypeError('values must be an array')
-      if (options !== undefined) checkPushOptions(options)
+      const asked = options === undefined ? undefined : readPushOptions(options)
       if (values.length > this.#engine.capacity) {
         throw new RangeError(`${values.length} values never fit into a capacity of ${this.#engine.capacity}`)
       }
+      return this.#engine.pushMany(this.#encode, values, asked)
     } catch (error) {
       return Promise.reject(error)
     }
-    return this.#engine.pushMany(this.#encode, values, options)
   }
 
   /**
@@ -201,8 +209,7 @@ export class Queue<In, Out = In> implements AsyncDisposable, AsyncIterable<Reser
    * @throws MILLPOND_CORRUPT (only with `strict`), MILLPOND_IO; the signal's reason
    */
   async reserve(options?: ReserveOptions): Promise<Reserved<Out> | null> {
-    if (options !== undefined) checkReserveOptions(options)
-    const deliveries = await this.#engine.wait(1, options)
+    const deliveries = await this.#engine.wait(1, readReserveOptions(options))
     const delivery = deliveries[0]
     return delivery === undefined ? null : this.#reservations.reserve(delivery)
   }
@@ -228,8 +235,7 @@ export class Queue<In, Out = In> implements AsyncDisposable, AsyncIterable<Reser
    */
   async reserveMany(max: number, options?: ReserveOptions): Promise<Reserved<Out>[]> {
     checkCount(max, 'max', MANY_MAX)
-    if (options !== undefined) checkReserveOptions(options)
-    const deliveries = await this.#engine.wait(max, options)
+    const deliveries = await this.#engine.wait(max, readReserveOptions(options))
     return deliveries.map((delivery) => this.#reservations.reserve(delivery))
   }
 
@@ -387,7 +393,9 @@ export class Queue<In, Out = In> implements AsyncDisposable, AsyncIterable<Reser
    * A second call resolves too.
    *
    * With `drain` only intake stops at first, and the queue closes when everything is acked. That needs a consumer, and
-   * whoever holds an item must settle it before waiting for this.
+   * whoever holds an item must settle it before waiting for this. So do not await it in the body of a `for await` over
+   * this queue, which would wait for itself: call it there, go on with the loop, which ends with the last item, and
+   * await it behind the loop.
    * @throws MILLPOND_TIMEOUT at the limit of `drain`, after closing; MILLPOND_NO_SPACE, MILLPOND_IO
    */
   async close(options?: CloseOptions): Promise<void> {
@@ -403,18 +411,24 @@ export class Queue<In, Out = In> implements AsyncDisposable, AsyncIterable<Reser
   }
 }
 
-function checkPushOptions(options: PushOptions): void {
+// Each option is read once, so that a getter cannot give what was not checked, or throw where nobody expects it.
+
+function readPushOptions(options: PushOptions): EnginePushOptions {
   checkObject(options, 'options')
-  checkSignal(options.signal)
-  checkTimeout(options.timeoutMs)
-  checkOneOf(options.durability, 'durability', DURABILITIES)
+  const { signal, timeoutMs, durability } = options
+  checkSignal(signal)
+  checkTimeout(timeoutMs)
+  return { signal, timeoutMs, durability: checkOneOf(durability, 'durability', DURABILITIES) }
 }
 
-function checkReserveOptions(options: ReserveOptions): void {
+function readReserveOptions(options: ReserveOptions | undefined): EngineWaitOptions | undefined {
+  if (options === undefined) return undefined
   checkObject(options, 'options')
-  checkSignal(options.signal)
-  checkTimeout(options.timeoutMs)
-  checkBoolean(options.unref, 'unref')
+  const { signal, timeoutMs, unref } = options
+  checkSignal(signal)
+  checkTimeout(timeoutMs)
+  checkBoolean(unref, 'unref')
+  return { signal, timeoutMs, unref }
 }
 
 function checkDrain(options: CloseOptions): boolean | { readonly timeoutMs: number } {
@@ -422,9 +436,10 @@ function checkDrain(options: CloseOptions): boolean | { readonly timeoutMs: numb
   const { drain } = options
   if (drain === undefined || typeof drain === 'boolean') return drain ?? false
   checkObject(drain, 'drain')
-  if (drain.timeoutMs === undefined) throw new TypeError('drain must be a boolean or { timeoutMs }')
-  checkTimeout(drain.timeoutMs)
-  return drain
+  const { timeoutMs } = drain
+  if (timeoutMs === undefined) throw new TypeError('drain must be a boolean or { timeoutMs }')
+  checkTimeout(timeoutMs)
+  return { timeoutMs }
 }
 
 /** A number that must be a positive integer; the wrong type is a TypeError, the wrong value MILLPOND_INVALID. */

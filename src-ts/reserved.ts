@@ -19,7 +19,8 @@ export function decodeEntry<Out>(codec: Codec<never, Out>, id: number, bytes: Ui
 /** What a handle needs of its queue. */
 export interface Owner<Out> {
   readonly codec: Codec<never, Out>
-  ack(delivery: Delivery): Promise<boolean>
+  /** The handle needs no care until the ack fails. */
+  ack(delivery: Delivery, handle: object): Promise<boolean>
   nack(delivery: Delivery): boolean
   /** The handle needs no care any more. */
   forget(delivery: Delivery): void
@@ -82,9 +83,7 @@ export class Reserved<Out> implements Disposable, AsyncDisposable {
    * @throws MILLPOND_CLOSED, and what a failed write gives: MILLPOND_NO_SPACE, MILLPOND_IO, MILLPOND_POISONED
    */
   ack(): Promise<boolean> {
-    const delivery = this.#delivery
-    if (!delivery.isSettled) this.#owner.forget(delivery)
-    return this.#owner.ack(delivery)
+    return this.#owner.ack(this.#delivery, this)
   }
 
   /** Returns the entry to its own place in the queue. False if the handle was settled already. */

@@ -92,6 +92,25 @@ describe('close()', () => {
     }
   })
 
+  it('O-27: resolves last, also when what settled at once waits for the next turn of the loop', async () => {
+    for (let round = 0; round < 20; round++) {
+      const queue = await openQueue<number>({ backend: 'memory', durability: 'none' })
+      await queue.push(0)
+      const item = await queue.reserve()
+      const ended: string[] = []
+      const note = (name: string, promise: Promise<unknown> | undefined): Promise<unknown> | undefined =>
+        promise?.then(() => ended.push(name))
+      await turns(1)
+      // The turn begins with a settlement and is long over at the next.
+      await queue.push(1)
+      for (const began = performance.now(); performance.now() < began + 3;) continue
+      const all = [note('push', queue.push(2)), note('ack', item?.ack()), note('many', queue.pushMany([3, 4]))]
+      await Promise.all([...all, note('close', queue.close())])
+      expect(ended).toHaveLength(4)
+      expect(ended.at(-1)).toBe('close')
+    }
+  })
+
   it('tells listeners once', async () => {
     const queue = await openQueue()
     let calls = 0
@@ -128,6 +147,32 @@ describe('close({ drain })', () => {
     expect(new Set(seen).size).toBe(10)
     expect(queue.length).toBe(0)
     expect(queue.closed).toBe(true)
+  })
+
+  it('is called in the body of a loop, which goes on and ends by itself, and awaited behind it', async () => {
+    const queue = await openQueue<number>({ backend: 'memory' })
+    await queue.pushMany([1, 2, 3, 4])
+    let closed: Promise<void> | undefined
+    const seen: number[] = []
+    for await (const item of queue) {
+      if (item.value === 2) closed = queue.close({ drain: true })
+      seen.push(item.value)
+      expect(await item.ack()).toBe(true)
+    }
+    await closed
+    expect(seen).toEqual([1, 2, 3, 4])
+    expect(queue.length).toBe(0)
+  })
+
+  it('that is awaited in the body of a loop ends at its limit, and the item stays', async () => {
+    const queue = await openQueue<number>({ backend: 'memory' })
+    await queue.pushMany([1, 2])
+    for await (const item of queue) {
+      const error = await rejection(queue.close({ drain: { timeoutMs: 20 } }))
+      expect(error).toMatchObject({ code: 'MILLPOND_TIMEOUT' })
+      expect(await rejection(item.ack())).toMatchObject({ code: 'MILLPOND_CLOSED' })
+    }
+    expect(queue.length).toBe(2)
   })
 
   it('is through at once when nothing is there', async () => {

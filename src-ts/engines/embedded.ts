@@ -21,7 +21,6 @@ import {
   rejectAtAwait,
   type Failure,
 } from '../internal/failure.ts'
-
 import { hold, release } from '../internal/keep-alive.ts'
 import {
   DURABILITY,
@@ -32,6 +31,7 @@ import {
   type NativeQueue,
 } from '../internal/native.ts'
 import {
+  byteLengthOf,
   concat,
   encoded,
   encodedBytes,
@@ -44,7 +44,7 @@ import { failAll, PendingValue, settleNow, settleRun } from '../internal/pending
 import { Scans } from '../internal/scans.ts'
 import { BYPASS_BYTES, Stage, type Ticket } from '../internal/stage.ts'
 import { TokenRing, type Pending, type Settler } from '../internal/token-ring.ts'
-import { atMostOneTurn } from '../internal/turn.ts'
+import { afterDeferred, atMostOneTurn } from '../internal/turn.ts'
 import { Waiters } from '../internal/waiters.ts'
 import { withdrawable } from '../internal/withdrawable.ts'
 import type { Durability } from '../options.ts'
@@ -156,7 +156,7 @@ export class EmbeddedEngine implements QueueEngine {
           stage.write(bytes)
         }
       } else {
-        if (payload.byteLength >= BYPASS_BYTES) return this.#putLarge(unshared(payload), executor)
+        if (byteLengthOf(payload) >= BYPASS_BYTES) return this.#putLarge(unshared(payload), executor)
         stage.write(payload)
       }
     } catch (error) {
@@ -172,7 +172,7 @@ export class EmbeddedEngine implements QueueEngine {
   #putLarge(bytes: Uint8Array, executor: (resolve: Settler) => void): Promise<number> {
     const stage = this.#stage
     this.#cross()
-    const length = bytes.byteLength
+    const length = byteLengthOf(bytes)
     stage.lengths[0] = length
     const promise = new Promise<number>(executor as (resolve: (value: number | PromiseLike<number>) => void) => void)
     stage.count = 1
@@ -358,11 +358,11 @@ export class EmbeddedEngine implements QueueEngine {
 
   // ---- settling
 
-  ack(delivery: Delivery): Promise<boolean> {
+  ack(delivery: Delivery, onFailed?: () => void): Promise<boolean> {
     if (delivery.isSettled) return Promise.resolve(false)
     if (this.#closing !== undefined) return this.#rejectClosed()
     const own = delivery as NativeDelivery
-    const promise = new Promise<boolean>((resolve) => own.begin(resolve))
+    const promise = new Promise<boolean>((resolve) => own.begin(resolve, onFailed))
     this.#acks.push(own)
     if (this.#acks.length >= ACKS_STAGED_MAX) this.#cross()
     else if (!this.#willCross) this.#scheduleCrossing()
@@ -520,8 +520,8 @@ export class EmbeddedEngine implements QueueEngine {
       this.#finish = (failure) => {
         this.#finish = undefined
         release(1)
-        if (failure === undefined) resolve()
-        else rejectAtAwait(resolve, failure)
+        // Last of all, also when what settled at once waits for the next turn.
+        afterDeferred(() => (failure === undefined ? resolve() : rejectAtAwait(resolve, failure)))
       }
     })
     this.#waiters.close()

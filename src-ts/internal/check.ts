@@ -50,7 +50,8 @@ export function checkSignal(signal: unknown): void {
     typeof signal !== 'object' ||
     signal === null ||
     !('aborted' in signal && typeof signal.aborted === 'boolean') ||
-    !('addEventListener' in signal && typeof signal.addEventListener === 'function')
+    !('addEventListener' in signal && typeof signal.addEventListener === 'function') ||
+    !('removeEventListener' in signal && typeof signal.removeEventListener === 'function')
   ) {
     throw new TypeError('signal must be an AbortSignal')
   }

@@ -18,6 +18,7 @@ export class NativeDelivery implements Delivery, Pending {
   #isOwn = false
   #state: State = 'in-flight'
   #resolve: ((value: boolean | Promise<never>) => void) | undefined
+  #onFailed: (() => void) | undefined
 
   constructor(id: number, generation: number, deliveries: number, payload: Uint8Array) {
     this.id = id
@@ -42,9 +43,10 @@ export class NativeDelivery implements Delivery, Pending {
     this.#state = 'settled'
   }
 
-  /** An ack is under way; `resolve` gets its answer. */
-  begin(resolve: (value: boolean | Promise<never>) => void): void {
+  /** An ack is under way; `resolve` gets its answer, and `onFailed` is called if the entry stays in flight. */
+  begin(resolve: (value: boolean | Promise<never>) => void, onFailed?: () => void): void {
     this.#state = 'acking'
+    this.#onFailed = onFailed
     this.#resolve = resolve
   }
 
@@ -60,14 +62,18 @@ export class NativeDelivery implements Delivery, Pending {
   fail(reject: (resolve: (value: Promise<never>) => void) => void): void {
     const resolve = this.#resolve
     this.#resolve = undefined
+    const onFailed = this.#onFailed
+    this.#onFailed = undefined
     // After a failed ack the entry is still in flight on this handle.
     this.#state = 'in-flight'
+    onFailed?.()
     if (resolve !== undefined) reject(resolve)
   }
 
   #end(answer: boolean): void {
     const resolve = this.#resolve
     this.#resolve = undefined
+    this.#onFailed = undefined
     this.#state = 'settled'
     resolve?.(answer)
   }

@@ -1,3 +1,4 @@
+import { byteLengthOf } from './payload.ts'
 import type { Settler } from './token-ring.ts'
 
 /** A push that may be withdrawn: where it is, while it is on its way. */
@@ -34,7 +35,7 @@ export class Stage {
 
   /** Copies the payload behind those already staged. */
   write(payload: Uint8Array): void {
-    const length = payload.byteLength
+    const length = byteLengthOf(payload)
     this.arena.set(payload, this.used)
     this.lengths[this.count] = length
     this.used += length

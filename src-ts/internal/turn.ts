@@ -19,8 +19,25 @@ function isTurnOver(): boolean {
   return now - turnBegan > TURN_MS_MAX
 }
 
+let deferred = 0
+
+function inNextTurn(settle: () => void): void {
+  deferred++
+  setImmediate(() => {
+    deferred--
+    settle()
+  })
+}
+
 /** Runs `settle` now, or in the next turn of the event loop if this one has lasted too long. */
 export function atMostOneTurn(settle: () => void): void {
-  if (isTurnOver()) setImmediate(settle)
+  // In the order of the calls: not before one that waits already.
+  if (deferred > 0 || isTurnOver()) inNextTurn(settle)
+  else settle()
+}
+
+/** Runs `settle` after everything that waits for the next turn. */
+export function afterDeferred(settle: () => void): void {
+  if (deferred > 0) inNextTurn(settle)
   else settle()
 }

@@ -1,4 +1,5 @@
 import type { EngineWaitOptions } from '../engine.ts'
+import { listenForAbort, reasonOf } from './abort.ts'
 import { TIMER_MS_MAX } from './check.ts'
 import { rejectAtAwait, type Failure } from './failure.ts'
 import { hold, release } from './keep-alive.ts'
@@ -11,8 +12,7 @@ interface Waiter {
   readonly resolve: Resolve
   readonly holds: boolean
   timer: NodeJS.Timeout | undefined
-  signal: AbortSignal | undefined
-  onAbort: (() => void) | undefined
+  unlisten: (() => void) | undefined
 }
 
 /** What the native side gives: as many deliveries as were demanded. */
@@ -50,9 +50,11 @@ export class Waiters {
         resolve,
         holds: options?.unref !== true,
         timer: undefined,
-        signal: undefined,
-        onAbort: undefined,
+        unlisten: undefined,
       }
+      this.#waiting.add(waiter)
+      this.#wanted += max
+      if (waiter.holds) hold(1)
       const timeoutMs = options?.timeoutMs
       if (timeoutMs !== undefined && timeoutMs <= TIMER_MS_MAX) {
         waiter.timer = setTimeout(() => {
@@ -63,16 +65,16 @@ export class Waiters {
       }
       const signal = options?.signal
       if (signal !== undefined) {
-        waiter.signal = signal
-        waiter.onAbort = () => {
+        try {
+          waiter.unlisten = listenForAbort(signal, () => {
+            this.#leave(waiter)
+            reject(reasonOf(signal))
+          })
+        } catch (error) {
           this.#leave(waiter)
-          reject(signal.reason)
+          reject(error)
         }
-        signal.addEventListener('abort', waiter.onAbort, { once: true })
       }
-      this.#waiting.add(waiter)
-      this.#wanted += max
-      if (waiter.holds) hold(1)
       this.#balance()
     })
   }
@@ -123,10 +125,11 @@ export class Waiters {
   }
 
   #remove(waiter: Waiter): void {
-    this.#waiting.delete(waiter)
+    // A signal of another make may abort more than once.
+    if (!this.#waiting.delete(waiter)) return
     this.#wanted -= waiter.max
     clearTimeout(waiter.timer)
-    if (waiter.onAbort !== undefined) waiter.signal?.removeEventListener('abort', waiter.onAbort)
+    waiter.unlisten?.()
     if (waiter.holds) release(1)
   }
 

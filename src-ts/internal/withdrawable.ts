@@ -1,4 +1,5 @@
 import type { EnginePushOptions } from '../engine.ts'
+import { listenForAbort, reasonOf } from './abort.ts'
 import { TIMER_MS_MAX } from './check.ts'
 import { rejectAtAwait } from './failure.ts'
 
@@ -12,19 +13,18 @@ export function withdrawable<Value>(
   // The codec may have aborted it.
   if (signal?.aborted === true) return Promise.reject(signal.reason)
   let timer: NodeJS.Timeout | undefined
-  let onAbort: (() => void) | undefined
+  let unlisten: (() => void) | undefined
+  const cleanUp = (): void => {
+    clearTimeout(timer)
+    unlisten?.()
+  }
   return new Promise<Value>((resolve, reject) => {
-    const cleanUp = (): void => {
-      clearTimeout(timer)
-      if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort)
-    }
     if (signal !== undefined) {
-      onAbort = () => {
+      unlisten = listenForAbort(signal, () => {
         if (!withdraw()) return
         cleanUp()
-        reject(signal.reason)
-      }
-      signal.addEventListener('abort', onAbort, { once: true })
+        reject(reasonOf(signal))
+      })
     }
     if (timeoutMs !== undefined && timeoutMs <= TIMER_MS_MAX) {
       timer = setTimeout(() => {

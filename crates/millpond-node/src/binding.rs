@@ -5,23 +5,22 @@ use std::sync::Arc;
 use std::thread;
 
 use millpond::ErrorCode;
-use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 
-use crate::event::{Event, Listener};
+use crate::event::{Event, Listener, ListenerFunction};
 use crate::failure::NativeFailure;
 use crate::options::{self, NativeOptions};
 use crate::queue::NativeQueue;
 
 /// Opens a queue on a thread of its own; the first event is the queue or the failure.
 #[napi(catch_unwind)]
-pub(crate) fn open(path: String, options: NativeOptions, listener: Listener) -> napi::Result<()> {
-    let listener = Arc::new(listener);
+pub(crate) fn open(path: String, options: NativeOptions, listener: ListenerFunction<'_>) -> napi::Result<()> {
+    let listener = Arc::new(Listener::new(listener)?);
     let work = move || {
         let opened = panic::catch_unwind(AssertUnwindSafe(|| options::open(&path, &options)))
             .unwrap_or_else(|_| Err(Box::new(NativeFailure::internal("opening panicked".to_owned()))))
             .map(|queue| NativeQueue::new(&queue, &listener));
-        listener.call(Event::Opened(opened), ThreadsafeFunctionCallMode::NonBlocking);
+        listener.emit(Event::Opened(opened));
     };
     thread::Builder::new()
         .name("millpond-open".to_owned())

@@ -1,10 +1,11 @@
 //! What the queue has to say, on its way to the event loop: one call per commit, sweep or answer.
 
+use std::collections::VecDeque;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use millpond::{Entry, Failure, Reserved, Settled, Sink};
-use napi::bindgen_prelude::{Float64ArraySlice, JsValuesTupleIntoVec};
+use napi::bindgen_prelude::{Float64ArraySlice, Function, JsValuesTupleIntoVec};
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode, UnknownReturnValue};
 use napi::{Env, Status, sys};
 
@@ -13,8 +14,54 @@ use crate::marshal::{PackedDeliveries, js, pack_entries};
 use crate::number;
 use crate::queue::NativeQueue;
 
-/// The listener. Weak: it does not hold the event loop; the facade does while something is unsettled.
-pub(crate) type Listener = ThreadsafeFunction<Event, UnknownReturnValue, Event, Status, false, true>;
+/// A function of JavaScript that listens.
+pub(crate) type ListenerFunction<'env> = Function<'env, Event, UnknownReturnValue>;
+
+/// Weak: it does not hold the event loop; the facade does while something is unsettled.
+type Call = ThreadsafeFunction<(), UnknownReturnValue, Event, Status, false, true>;
+
+/// Events on their way, oldest first.
+#[derive(Default)]
+struct Mailbox(Mutex<VecDeque<Event>>);
+
+impl Mailbox {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Event>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The listener, for any thread.
+///
+/// A call carries no event, it only says that one lies in the mailbox: what a call carries is never freed when its
+/// environment ends first, and a queue or an item in it would be held for ever. The mailbox goes with the environment.
+pub(crate) struct Listener {
+    call: Call,
+    /// The callback holds it, so it goes when Node drops the callback, with all that was not heard.
+    events: Weak<Mailbox>,
+}
+
+impl Listener {
+    #[expect(clippy::needless_pass_by_value, reason = "the arguments of a call are given by value")]
+    pub(crate) fn new(function: ListenerFunction<'_>) -> napi::Result<Self> {
+        let mailbox = Arc::new(Mailbox::default());
+        let events = Arc::downgrade(&mailbox);
+        let call = function
+            .build_threadsafe_function::<()>()
+            .weak::<true>()
+            .callee_handled::<false>()
+            .build_callback(move |_| {
+                mailbox.lock().pop_front().ok_or_else(|| napi::Error::from_reason("a call without an event"))
+            })?;
+        Ok(Self { call, events })
+    }
+
+    /// Has the listener called with `event`, or drops it when the environment is gone, which returns what it holds.
+    pub(crate) fn emit(&self, event: Event) {
+        let Some(events) = self.events.upgrade() else { return };
+        events.lock().push_back(event);
+        self.call.call((), ThreadsafeFunctionCallMode::NonBlocking);
+    }
+}
 
 /// The kinds of events; `EVENT` in src-ts/internal/native.ts.
 mod kind {
@@ -111,7 +158,7 @@ pub(crate) struct EventSink {
 
 impl EventSink {
     fn emit(&self, event: Event) {
-        self.listener.call(event, ThreadsafeFunctionCallMode::NonBlocking);
+        self.listener.emit(event);
     }
 }
 

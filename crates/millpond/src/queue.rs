@@ -73,7 +73,7 @@ pub struct Stats {
 }
 
 /// A queue of bytes.
-impl<C> Queue<[u8], C> {
+impl Queue {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self { owner: Arc::new(Owner { shared }), of: PhantomData }
     }
@@ -175,12 +175,12 @@ impl<C> Queue<[u8], C> {
     /// All unacked entries in id order, without delivering them. Entries that come or go meanwhile may be there or
     /// not.
     pub fn iter(&self) -> Iter {
-        Iter { queue: self.cast(), from: Some(0) }
+        Iter { queue: self.clone(), from: Some(0) }
     }
 
     /// Access for an event loop, which is answered through `sink`.
     pub fn port(&self, sink: Box<dyn Sink>) -> Port {
-        Port::new(self.cast(), sink)
+        Port::new(self.clone(), sink)
     }
 }
 
@@ -411,7 +411,7 @@ impl<T: ?Sized, C> Queue<T, C> {
     }
 }
 
-impl<C> IntoIterator for &Queue<[u8], C> {
+impl IntoIterator for &Queue {
     type Item = Result<Entry, ReadError>;
     type IntoIter = Iter;
 

@@ -40,14 +40,19 @@ impl Shared {
         if state.finishing {
             return;
         }
-        if let Err(failure) = self.start_reader(&mut state) {
-            drop(state);
-            guard(|| port.sink.delivered(Err(failure)));
-            return;
-        }
-        state.add_demand(port, change);
-        if state.may_be_ready() && state.demands.iter().any(|demand| demand.wanted > 0) {
-            self.read.notify_one();
+        // A withdrawal needs no reader, and must not be answered.
+        let started = if change > 0 { self.start_reader(&mut state) } else { Ok(()) };
+        // Like a failed read, a failed start uses up one of the demand; the rest stays for the next start.
+        state.add_demand(port, change - i64::from(started.is_err()));
+        match started {
+            Ok(()) if state.may_be_ready() && state.demands.iter().any(|demand| demand.wanted > 0) => {
+                self.read.notify_one();
+            }
+            Ok(()) => {}
+            Err(failure) => {
+                drop(state);
+                guard(|| port.sink.delivered(Err(failure)));
+            }
         }
     }
 

@@ -35,8 +35,7 @@ impl<C> Queue<[u8], C> {
         durability: Option<Durability>,
         timeout: Duration,
     ) -> PushTimeoutFuture {
-        let push = self.push_with_async(payload, durability);
-        PushTimeoutFuture { push, limit: Limit::Unset(timeout) }
+        PushTimeoutFuture::new(self.push_with_async(payload, durability), timeout)
     }
 
     /// [`Queue::reserve_async`] with a limit, counted from the first poll: `None` when the time is over, or when the
@@ -63,6 +62,12 @@ impl<C> Queue<[u8], C> {
 pub struct PushTimeoutFuture {
     push: PushFuture,
     limit: Limit,
+}
+
+impl PushTimeoutFuture {
+    pub(crate) fn new(push: PushFuture, timeout: Duration) -> Self {
+        Self { push, limit: Limit::Unset(timeout) }
+    }
 }
 
 enum Limit {

@@ -93,7 +93,7 @@ where
     /// As [`Queue::reserve`].
     pub fn reserve_archived(&self) -> Result<Option<Reserved<Archive<T>>>, ReserveError> {
         let item = self.take_one().map_err(ReserveError::Store)?;
-        Ok(item.map(archived).transpose()?)
+        Ok(item.map(Reserved::archived).transpose()?)
     }
 
     /// [`Queue::reserve_timeout`] that gives the archived form, validated and not decoded.
@@ -105,7 +105,7 @@ where
         timeout: Duration,
     ) -> Result<Option<Reserved<Archive<T>>>, ReserveError> {
         let item = self.take_timeout(timeout)?;
-        Ok(item.map(archived).transpose()?)
+        Ok(item.map(Reserved::archived).transpose()?)
     }
 
     /// [`Queue::get`] that gives the archived form, validated and not decoded.
@@ -123,18 +123,24 @@ where
     }
 }
 
-fn archived<T>(item: Reserved) -> Result<Reserved<Archive<T>>, Undecodable>
-where
-    Rkyv: Codec<T>,
-    T: rkyv::Archive<Archived: 'static>,
-    T::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>,
-{
-    let (delivery, held) = item.split();
-    match Archive::new(held) {
-        Ok(archive) => Ok(Reserved::join(delivery, archive)),
-        Err((bytes, reason)) => {
-            let name = <Rkyv as Codec<T>>::NAME;
-            Err(Undecodable::delivered(delivery, (bytes.to_vec(), 0), name, reason))
+impl Reserved {
+    /// The item with its payload as an archive, validated and not decoded.
+    ///
+    /// # Errors
+    /// [`Undecodable`], which settles the item in its stead.
+    pub fn archived<T>(self) -> Result<Reserved<Archive<T>>, Undecodable>
+    where
+        Rkyv: Codec<T>,
+        T: rkyv::Archive<Archived: 'static>,
+        T::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>,
+    {
+        let (delivery, held) = self.split();
+        match Archive::new(held) {
+            Ok(archive) => Ok(Reserved::join(delivery, archive)),
+            Err((bytes, reason)) => {
+                let name = <Rkyv as Codec<T>>::NAME;
+                Err(Undecodable::delivered(delivery, (bytes.to_vec(), 0), name, reason))
+            }
         }
     }
 }

@@ -16,8 +16,8 @@ pub struct Entries<T, C> {
 }
 
 impl<T, C> Entries<T, C> {
-    pub(super) fn new(queue: &Queue<T, C>) -> Self {
-        Self { entries: queue.cast::<[u8], C>().iter(), of: PhantomData }
+    pub(super) fn new(bytes: &Queue) -> Self {
+        Self { entries: bytes.iter(), of: PhantomData }
     }
 }
 

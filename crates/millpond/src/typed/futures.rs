@@ -1,19 +1,61 @@
-//! Typed queues and futures: the same waits, with the codec at their end.
+//! Queues of values as futures: those of bytes, with what they give decoded.
 
 use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
-use super::queue::encoded;
 use super::{Codec, Undecodable};
 use crate::durability::Durability;
 use crate::error::ReserveError;
 use crate::futures::PushFuture;
 use crate::queue::Queue;
+use crate::reserve_future::{ReserveFuture, ReserveManyFuture};
 use crate::reserved::Reserved;
 use crate::sync::Arc;
 
+/// A [`ReserveFuture`] that gives a value.
+#[must_use = "a future that is not polled takes nothing"]
+pub struct ReserveValueFuture<T, C> {
+    reserve: ReserveFuture,
+    of: PhantomData<fn() -> (T, C)>,
+}
+
+/// A [`ReserveManyFuture`] that gives values.
+#[must_use = "a future that is not polled takes nothing"]
+pub struct ReserveValuesFuture<T, C> {
+    reserve: ReserveManyFuture,
+    of: PhantomData<fn() -> (T, C)>,
+}
+
+impl<T, C: Codec<T>> Future for ReserveValueFuture<T, C> {
+    type Output = Result<Option<Reserved<T>>, ReserveError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let polled = Pin::new(&mut self.get_mut().reserve).poll(cx);
+        polled.map(|item| Ok(item?.map(Reserved::decode::<T, C>).transpose()?))
+    }
+}
+
+impl<T, C: Codec<T>> Future for ReserveValuesFuture<T, C> {
+    type Output = Result<Vec<Result<Reserved<T>, Undecodable>>, ReserveError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let polled = Pin::new(&mut self.get_mut().reserve).poll(cx);
+        polled.map_ok(|items| items.into_iter().map(Reserved::decode::<T, C>).collect())
+    }
+}
+
 impl<T, C: Codec<T>> Queue<T, C> {
-    /// [`Queue::push_with`] as a future, without a limit of time. The value is encoded now, and the push is in line when
-    /// this returns.
+    /// [`Queue::push`] as a future. The value is encoded now, and the push is in line when this returns.
+    ///
+    /// # Errors
+    /// As [`Queue::push`].
+    pub fn push_async(&self, value: &T) -> PushFuture {
+        self.push_with_async(value, None)
+    }
+
+    /// [`Queue::push_with`] as a future, without a limit of time; see [`Queue::push_async`].
     ///
     /// # Durability
     /// As `durability` says, else as the queue's policy.
@@ -21,37 +63,27 @@ impl<T, C: Codec<T>> Queue<T, C> {
     /// # Errors
     /// As [`Queue::push`].
     pub fn push_with_async(&self, value: &T, durability: Option<Durability>) -> PushFuture {
-        match encoded::<T, C>(value) {
+        match super::queue::encoded::<T, C>(value) {
             Ok(payload) => self.push_later(&payload, durability),
             Err(error) => PushFuture::ready(Arc::clone(self.shared()), Err(error)),
         }
     }
 
-    /// [`Queue::reserve`] as a future that waits for an entry. `None` when the queue is closed and nothing more can come.
-    ///
-    /// The entry is read and decoded on the thread that polls. Nothing is taken before the poll that resolves, so a
-    /// future that is dropped swallows nothing. The future does not keep the queue open.
+    /// The lowest ready entry, as a future that waits for one. `None` when the queue is closed and nothing more can
+    /// come. It is read and decoded by the poll that resolves: a future that is dropped swallows nothing.
     ///
     /// # Errors
     /// As [`Queue::reserve`].
-    pub fn reserve_async(
-        &self,
-    ) -> impl Future<Output = Result<Option<Reserved<T>>, ReserveError>> + Send + use<T, C> {
-        let wait = self.bytes().reserve_async();
-        async move { Ok(wait.await?.map(Reserved::decode::<T, C>).transpose()?) }
+    pub fn reserve_async(&self) -> ReserveValueFuture<T, C> {
+        ReserveValueFuture { reserve: self.bytes().reserve_async(), of: PhantomData }
     }
 
-    /// [`Queue::reserve_many`] as a future that waits for at least one entry. Empty when the queue is closed and nothing
-    /// more can come, or `max` is 0.
+    /// Up to `max` ready entries, lowest first, as a future that waits for at least one. Those that the codec rejects
+    /// stand in their places. Empty when the queue is closed and nothing more can come, or `max` is 0.
     ///
     /// # Errors
-    /// As [`Queue::reserve_many`].
-    pub fn reserve_many_async(
-        &self,
-        max: usize,
-    ) -> impl Future<Output = Result<Vec<Result<Reserved<T>, Undecodable>>, ReserveError>> + Send + use<T, C>
-    {
-        let wait = self.bytes().reserve_many_async(max);
-        async move { Ok(wait.await?.into_iter().map(Reserved::decode::<T, C>).collect()) }
+    /// [`ReserveError::Store`]; nothing was handed out.
+    pub fn reserve_many_async(&self, max: usize) -> ReserveValuesFuture<T, C> {
+        ReserveValuesFuture { reserve: self.bytes().reserve_many_async(max), of: PhantomData }
     }
 }

@@ -27,6 +27,8 @@ mod postcard;
 mod queue;
 #[cfg(feature = "rkyv")]
 mod rkyv;
+#[cfg(feature = "tokio")]
+mod tokio;
 mod undecodable;
 
 #[cfg(feature = "rkyv")]
@@ -35,8 +37,11 @@ pub use self::archive::Archive;
 pub use self::borsh::Borsh;
 pub use self::codec::{Codec, CodecError};
 pub use self::entries::Entries;
+pub use self::futures::{ReserveValueFuture, ReserveValuesFuture};
 pub use self::payload::Payload;
 pub use self::postcard::Postcard;
 #[cfg(feature = "rkyv")]
 pub use self::rkyv::Rkyv;
+#[cfg(feature = "tokio")]
+pub use self::tokio::ValueStream;
 pub use self::undecodable::Undecodable;

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use super::{Codec, Entries, Undecodable};
 use crate::durability::Durability;
 use crate::error::{PushError, ReadError, ReserveError, TryPushError};
-use crate::futures::PushFuture;
 use crate::queue::{Queue, Row};
 use crate::reserved::Reserved;
 use crate::sync::Arc;
@@ -62,14 +61,6 @@ impl<T, C: Codec<T>> Queue<T, C> {
         self.push_row(&row)
     }
 
-    /// [`Queue::push`] as a future. The value is encoded now.
-    pub fn push_async(&self, value: &T) -> PushFuture {
-        match encoded::<T, C>(value) {
-            Ok(payload) => self.push_later(&payload, None),
-            Err(error) => PushFuture::ready(Arc::clone(self.shared()), Err(error)),
-        }
-    }
-
     /// The lowest ready entry, or `None` when nothing is ready. Never waits.
     ///
     /// # Errors
@@ -119,7 +110,7 @@ impl<T, C: Codec<T>> Queue<T, C> {
     /// All unacked entries in id order, without delivering them. Entries that come or go meanwhile may be there or
     /// not. One that the codec rejects is an error in its place, and the next ones follow.
     pub fn iter(&self) -> Entries<T, C> {
-        Entries::new(self)
+        Entries::new(&self.bytes())
     }
 
     /// The same queue by its bytes, for moving entries whatever they hold. What is pushed there is not checked.

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed test is a panic")]
 
 mod codecs;
+mod futures;
 mod order;
 mod pushing;
 mod undecodable;

@@ -151,27 +151,3 @@ fn a_typed_queue_can_be_shared_whatever_its_values_are() {
     queue.push(&Local(std::rc::Rc::new(()))).unwrap();
     assert!(queue.reserve().unwrap().unwrap().ack().unwrap());
 }
-
-#[test]
-fn values_come_by_futures_too() {
-    fn now<F: Future>(future: F) -> F::Output {
-        let mut future = pin!(future);
-        loop {
-            match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-                Poll::Ready(output) => return output,
-                Poll::Pending => std::thread::yield_now(),
-            }
-        }
-    }
-    let queue = open();
-    let reserve = queue.reserve_async();
-    assert_eq!(now(queue.push_with_async(&order(1), Some(Durability::Sync))).unwrap(), 1);
-    let item = now(reserve).unwrap().unwrap();
-    assert_eq!(item.pieces, 1);
-    drop(item);
-    assert_eq!(now(queue.push_async(&order(2))).unwrap(), 2);
-    assert_eq!(now(queue.reserve_many_async(8)).unwrap().len(), 2);
-    assert_eq!(now(queue.ack_many_async(&[1, 2])).unwrap(), 2);
-    queue.close();
-    assert!(now(queue.reserve_async()).unwrap().is_none());
-}

@@ -48,6 +48,9 @@ pub trait Disk: Send + Sync {
 
     /// Makes the names durable.
     fn sync_dir(&self) -> io::Result<()>;
+
+    /// Lets go of the directory; every later call fails.
+    fn release(&self) {}
 }
 
 /// One open file.

@@ -58,6 +58,8 @@ impl Holder {
         let result = last(&self.core);
         self.core.abandon();
         owned.lock = None;
+        // Whoever keeps the closed log, as JavaScript does until it collects garbage, keeps no descriptor.
+        self.core.disk.release();
         result
     }
 }

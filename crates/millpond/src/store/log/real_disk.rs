@@ -7,6 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustix::fs::{Advice, AtFlags, Dir, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
 
@@ -20,7 +21,8 @@ const DIRECTORY_MODE: u32 = 0o700;
 /// A directory of the file system.
 pub(super) struct RealDisk {
     path: PathBuf,
-    directory: OwnedFd,
+    /// `None` once it was released.
+    directory: Mutex<Option<Arc<OwnedFd>>>,
 }
 
 impl RealDisk {
@@ -37,12 +39,17 @@ impl RealDisk {
             Errno::NOTDIR => LogError::NotADirectory { path: path.to_path_buf() },
             other => LogError::io("openat", path.to_path_buf(), other.into()),
         })?;
-        Ok(Self { path: path.to_path_buf(), directory })
+        Ok(Self { path: path.to_path_buf(), directory: Mutex::new(Some(Arc::new(directory))) })
+    }
+
+    fn at(&self) -> rustix::io::Result<Arc<OwnedFd>> {
+        self.directory.lock().clone().ok_or(Errno::BADF)
     }
 
     fn open_file(&self, name: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
         let flags = flags | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        retry_on_intr(|| rustix::fs::openat(&self.directory, name, flags, Mode::RUSR | Mode::WUSR))
+        let at = self.at()?;
+        retry_on_intr(|| rustix::fs::openat(&at, name, flags, Mode::RUSR | Mode::WUSR))
     }
 
     fn open_lock(&self) -> io::Result<OwnedFd> {
@@ -100,11 +107,11 @@ impl Disk for RealDisk {
     }
 
     fn directory(&self) -> Option<(u64, u64)> {
-        rustix::fs::fstat(&self.directory).ok().map(|stat| (stat.st_dev, stat.st_ino))
+        rustix::fs::fstat(self.at().ok()?).ok().map(|stat| (stat.st_dev, stat.st_ino))
     }
 
     fn lock(&self) -> io::Result<DiskLock> {
-        let stat = rustix::fs::fstat(&self.directory)?;
+        let stat = rustix::fs::fstat(self.at()?)?;
         // ORDER: the registry comes first, so that a second open in this process touches no file at all.
         let Some(entry) = lock::Registered::new(stat.st_dev, stat.st_ino) else {
             return Ok(DiskLock::Taken { pid: Some(std::process::id()) });
@@ -119,7 +126,7 @@ impl Disk for RealDisk {
 
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in Dir::read_from(&self.directory)? {
+        for entry in Dir::read_from(self.at()?)? {
             // A name that is not UTF-8 is none of ours.
             if let Ok(name) = entry?.file_name().to_str() {
                 names.push(name.to_owned());
@@ -139,7 +146,7 @@ impl Disk for RealDisk {
     }
 
     fn rename_new(&self, from: &str, to: &str) -> io::Result<()> {
-        let at = &self.directory;
+        let at = &self.at()?;
         match rustix::fs::renameat_with(at, from, at, to, RenameFlags::NOREPLACE) {
             // Some file systems know no flags; a link replaces nothing either.
             Err(Errno::INVAL | Errno::NOSYS) => {
@@ -151,11 +158,16 @@ impl Disk for RealDisk {
     }
 
     fn unlink(&self, name: &str) -> io::Result<()> {
-        Ok(rustix::fs::unlinkat(&self.directory, name, AtFlags::empty())?)
+        Ok(rustix::fs::unlinkat(self.at()?, name, AtFlags::empty())?)
     }
 
     fn sync_dir(&self) -> io::Result<()> {
-        Ok(retry_on_intr(|| rustix::fs::fsync(&self.directory))?)
+        let at = self.at()?;
+        Ok(retry_on_intr(|| rustix::fs::fsync(&at))?)
+    }
+
+    fn release(&self) {
+        *self.directory.lock() = None;
     }
 }
 
