@@ -118,7 +118,7 @@ impl Future for AckManyFuture {
     }
 }
 
-impl Queue {
+impl<C> Queue<[u8], C> {
     /// [`Queue::push_with`] as a future, without a limit of time. The payload is copied now, and the push is in line
     /// when this returns, whether the future is polled or not.
     ///

@@ -118,7 +118,7 @@ impl Future for ReserveManyFuture {
     }
 }
 
-impl Queue {
+impl<C> Queue<[u8], C> {
     /// The lowest ready entry, as a future that waits for one. `None` when the queue is closed and nothing more can come.
     ///
     /// The entry is read on the thread that polls. Nothing is taken before the poll that resolves, so a future that is

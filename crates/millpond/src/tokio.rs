@@ -15,7 +15,7 @@ use crate::futures::PushFuture;
 use crate::queue::Queue;
 use crate::reserved::Reserved;
 
-impl Queue {
+impl<C> Queue<[u8], C> {
     /// [`Queue::push_async`] with a limit to the wait for room, counted from the first poll. The payload is copied and
     /// the push is in line when this returns. Needs feature `tokio`.
     ///
@@ -49,7 +49,7 @@ impl Queue {
     pub fn reserve_timeout_async(
         &self,
         timeout: Duration,
-    ) -> impl Future<Output = Result<Option<Reserved>, ReserveError>> + Send + use<> {
+    ) -> impl Future<Output = Result<Option<Reserved>, ReserveError>> + Send + use<C> {
         let reserve = self.reserve_async();
         // An item is taken only by the poll that resolves, so the future that is dropped here holds none.
         async move { time::timeout(timeout, reserve).await.unwrap_or(Ok(None)) }
