@@ -81,7 +81,6 @@ export class EmbeddedEngine implements QueueEngine {
       const listen = (kind: number, a: unknown, b: unknown, c: unknown): void => {
         if (kind !== EVENT.opened || answer === undefined) {
           if (engine !== undefined) engine.#onEvent(kind, a, b, c)
-          // The addon's queue holds this function, which holds the engine, which holds that queue.
           if (kind === EVENT.finished) engine = answer = undefined
           return
         }
