@@ -31,6 +31,11 @@ export function drain<In, Out>(queue: Queue<In, Out>): { id: number; value: Out 
   return items
 }
 
+/** Forgets the queues that this test opened and has closed itself. */
+export function forgetOpened(): void {
+  opened.length = 0
+}
+
 /** Turns of the event loop. */
 export async function turns(count = 1): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve))

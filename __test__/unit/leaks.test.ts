@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Queue, QueueWarning } from '../../src-ts/index.ts'
-import { openQueue, turns } from '../helpers/queues.ts'
+import { forgetOpened, openQueue, turns } from '../helpers/queues.ts'
 
 const collect = (globalThis as { gc?: () => void }).gc
 
@@ -100,5 +100,23 @@ describe('O-30: handles that are dropped', () => {
     })()
     await collected()
     expect(queue.inFlight().map((entry) => entry.id)).toEqual([1, 2])
+  })
+})
+
+describe('queues that were closed', () => {
+  it('are collected', async () => {
+    const kept: WeakRef<object>[] = []
+    await (async () => {
+      for (let i = 0; i < 10; i++) {
+        const queue = await openQueue<number>({ backend: 'memory' })
+        await queue.push(i)
+        await queue.close()
+        // Its engine holds the memory; only the addon could still lead to it.
+        kept.push(new WeakRef(queue.recovery))
+      }
+    })()
+    forgetOpened()
+    await collected()
+    expect(kept.filter((queue) => queue.deref() !== undefined)).toEqual([])
   })
 })

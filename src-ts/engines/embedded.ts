@@ -77,24 +77,25 @@ export class EmbeddedEngine implements QueueEngine {
     return new Promise<EmbeddedEngine>((resolve) => {
       let engine: EmbeddedEngine | undefined
       hold(1)
+      let answer: typeof resolve | undefined = resolve
       const listen = (kind: number, a: unknown, b: unknown, c: unknown): void => {
-        if (engine !== undefined) {
-          engine.#onEvent(kind, a, b, c)
+        if (kind !== EVENT.opened || answer === undefined) {
+          if (engine !== undefined) engine.#onEvent(kind, a, b, c)
+          if (kind === EVENT.finished) engine = answer = undefined
           return
         }
         release(1)
         if (isFailure(a)) {
-          rejectAtAwait(resolve, a)
-        } else {
-          engine = new EmbeddedEngine(a as NativeQueue, options.capacity)
-          resolve(engine)
+          rejectAtAwait(answer, a)
+          return
         }
+        engine = new EmbeddedEngine(a as NativeQueue, options.capacity)
+        answer(engine)
       }
       const thrown = attempt(() => binding.open(path, options, listen))
-      if (isFailure(thrown)) {
-        release(1)
-        rejectAtAwait(resolve, thrown)
-      }
+      if (!isFailure(thrown)) return
+      release(1)
+      rejectAtAwait(resolve, thrown)
     })
   }
 
