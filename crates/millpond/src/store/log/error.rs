@@ -3,10 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::key::UnknownKey;
+use crate::store::directory::is_no_space;
 use crate::store::{FailureKind, IoDetails};
 
 /// A failure of the segmented log. No message carries payload bytes.
@@ -101,13 +101,6 @@ pub enum LogError {
 
 fn holder(pid: Option<u32>) -> String {
     pid.map_or_else(|| "another owner".to_owned(), |pid| format!("process {pid}"))
-}
-
-/// Whether an error of a write means that there was no room.
-pub(super) fn is_no_space(error: &io::Error) -> bool {
-    [Errno::NOSPC, Errno::DQUOT, Errno::FBIG]
-        .iter()
-        .any(|code| error.raw_os_error() == Some(code.raw_os_error()))
 }
 
 impl LogError {
