@@ -111,6 +111,26 @@ impl Subject for Sled {
     }
 }
 
+/// [`millpond::store::RocksStore`].
+#[cfg(feature = "rocksdb")]
+#[derive(Debug)]
+pub struct Rocks;
+
+#[cfg(feature = "rocksdb")]
+impl Subject for Rocks {
+    type Store = millpond::store::RocksStore;
+    const NAME: &'static str = "rocksdb";
+    const KEEPS_UNSYNCED: bool = true;
+
+    fn holds_entries(file: &str) -> bool {
+        file.starts_with("rocksdb/") && has_ending(file, "log")
+    }
+
+    fn open(directory: &Path) -> Result<Self::Store, Failure> {
+        Ok(millpond::store::RocksStore::open(directory)?)
+    }
+}
+
 /// Runs a function that is generic over [`Subject`] on the store of this name; `None` when the build has no such
 /// store.
 #[macro_export]
@@ -123,6 +143,8 @@ macro_rules! on_store {
             "redb" => Some($function::<$crate::subjects::Redb>($($argument),*)),
             #[cfg(feature = "sled")]
             "sled" => Some($function::<$crate::subjects::Sled>($($argument),*)),
+            #[cfg(feature = "rocksdb")]
+            "rocksdb" => Some($function::<$crate::subjects::Rocks>($($argument),*)),
             _ => None,
         }
     };
@@ -152,6 +174,8 @@ macro_rules! tests_on_disk_stores {
         $crate::tests_on! { redb = $crate::subjects::Redb: $($body)* }
         #[cfg(feature = "sled")]
         $crate::tests_on! { sled = $crate::subjects::Sled: $($body)* }
+        #[cfg(feature = "rocksdb")]
+        $crate::tests_on! { rocksdb = $crate::subjects::Rocks: $($body)* }
     };
 }
 

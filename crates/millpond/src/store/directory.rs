@@ -14,6 +14,10 @@ use super::lock::{self, Lock};
 const LOCK_NAME: &str = "LOCK";
 const DIRECTORY_MODE: u32 = 0o700;
 
+/// Names by which a directory tells whose it is. The log's segments tell by their ending. Persisted, never reuse.
+const LIBRARIES: [&str; 3] = ["queue.redb", "sled", "rocksdb"];
+const SEGMENT: &str = "seg";
+
 /// A call of the system that failed.
 #[derive(Debug)]
 pub(super) struct Refused {
@@ -90,6 +94,16 @@ impl Directory {
             }
         }
         Ok(names)
+    }
+
+    /// The name of something in it that belongs to another store than the one named, which would show an empty queue
+    /// beside what is stored. The log is named by the ending of its segments.
+    pub(super) fn other_store(&self, own: &str) -> io::Result<Option<String>> {
+        let is_others = |name: &String| {
+            let is_segment = Path::new(name).extension().is_some_and(|ending| ending == SEGMENT);
+            (is_segment && own != SEGMENT) || (LIBRARIES.contains(&name.as_str()) && name != own)
+        };
+        Ok(self.list()?.into_iter().find(is_others))
     }
 
     /// Makes the names in it durable.

@@ -64,13 +64,23 @@ pub(super) fn narrow(root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes every file below `root`, every name, and the names in `root` itself durable.
-#[cfg(feature = "sled")]
+/// Makes a file, or every file below a directory and every name in it, durable.
 pub(super) fn sync(root: &Path) -> io::Result<()> {
-    for (path, _) in all(root)? {
-        if let Some(file) = unless_gone(fs::File::open(&path))? {
-            file.sync_all()?;
+    if root.is_dir() {
+        for (path, _) in all(root)? {
+            if let Some(file) = unless_gone(fs::File::open(&path))? {
+                file.sync_all()?;
+            }
         }
     }
     fs::File::open(root)?.sync_all()
+}
+
+/// Removes a file, or a directory with everything in it, if it is there.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    match unless_gone(fs::symlink_metadata(path))? {
+        Some(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Some(_) => fs::remove_file(path),
+        None => Ok(()),
+    }
 }

@@ -4,6 +4,7 @@
 //! a commit for which there was no room the library is opened again: most of them accept nothing more on the handle
 //! that failed. After any other failure the store accepts nothing more at all.
 
+use std::fs;
 use std::path::Path;
 
 use parking_lot::{Mutex, RwLock};
@@ -21,9 +22,6 @@ pub(super) const OWN: u8 = 0xFF;
 /// The end of the keys that users of a store see.
 pub(super) const END: [u8; 1] = [OWN];
 
-/// Names by which a directory tells whose it is.
-const NAMES: [&str; 3] = ["queue.redb", "sled", "rocksdb"];
-
 /// Ordered bytes in files of a library's own.
 pub(super) trait Library: Sized {
     /// The name of its file or directory in the queue directory.
@@ -32,7 +30,8 @@ pub(super) trait Library: Sized {
     /// Whether a non-durable commit is still there after the library was closed without ceremony and opened again.
     const KEEPS_UNSYNCED: bool;
 
-    fn open(directory: &Directory) -> Result<Self, LibraryError>;
+    /// Opens it under this name in the directory, making it if it is missing.
+    fn open(directory: &Directory, name: &str) -> Result<Self, LibraryError>;
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, LibraryError>;
     fn seek(&self, from: &[u8]) -> Result<Option<Pair>, LibraryError>;
     fn seek_back(&self, upto: &[u8]) -> Result<Option<Pair>, LibraryError>;
@@ -74,9 +73,13 @@ impl<L: Library> Kept<L> {
             }
             Err(error) => return Err(LibraryError::write("flock", path, error)),
         };
-        refuse_other_stores(&directory, L::NAME)?;
-        let library = L::open(&directory)?;
-        directory.sync().map_err(|error| LibraryError::sync("fsync", path, error))?;
+        match directory.other_store(L::NAME) {
+            Ok(None) => {}
+            Ok(Some(found)) => return Err(LibraryError::OtherStore { path: path.to_path_buf(), found }),
+            Err(error) => return Err(LibraryError::write("getdents", path, error)),
+        }
+        make_whole::<L>(&directory)?;
+        let library = L::open(&directory, L::NAME)?;
         files::narrow(path).map_err(|error| LibraryError::write("chmod", path, error))?;
         Ok(Self {
             library: RwLock::new(Some(library)),
@@ -150,7 +153,7 @@ impl<L: Library> Kept<L> {
     fn reopen(&self, turn: &mut Turn) -> Result<(), LibraryError> {
         let mut library = self.library.write();
         *library = None;
-        match L::open(&self.directory) {
+        match L::open(&self.directory, L::NAME) {
             Ok(opened) => {
                 *library = Some(opened);
                 turn.full = false;
@@ -195,15 +198,21 @@ impl<L: Library> Kept<L> {
     }
 }
 
-fn refuse_other_stores(directory: &Directory, own: &str) -> Result<(), LibraryError> {
+/// Makes the library's files under another name first: a process that ends meanwhile leaves half of them, which some
+/// libraries refuse for ever (redb: a file without its header).
+fn make_whole<L: Library>(directory: &Directory) -> Result<(), LibraryError> {
     let path = directory.path();
-    let names = directory.list().map_err(|error| LibraryError::write("getdents", path, error))?;
-    let is_segment = |name: &String| Path::new(name).extension().is_some_and(|ending| ending == "seg");
-    let is_others = |name: &String| (NAMES.contains(&name.as_str()) && name != own) || is_segment(name);
-    match names.into_iter().find(is_others) {
-        Some(found) => Err(LibraryError::OtherStore { path: path.to_path_buf(), found }),
-        None => Ok(()),
+    let (name, half) = (path.join(L::NAME), format!("{}.new", L::NAME));
+    let refused = |operation, error| LibraryError::write(operation, &name, error);
+    if name.try_exists().map_err(|error| refused("stat", error))? {
+        return Ok(());
     }
+    let made = path.join(&half);
+    files::remove(&made).map_err(|error| refused("unlink", error))?;
+    L::open(directory, &half)?.close()?;
+    files::sync(&made).map_err(|error| LibraryError::sync("fsync", &made, error))?;
+    fs::rename(&made, &name).map_err(|error| refused("rename", error))?;
+    directory.sync().map_err(|error| LibraryError::sync("fsync", path, error))
 }
 
 /// The key under which the size of entry `id` is kept, so that counting reads no value.

@@ -26,6 +26,8 @@ mod log;
 mod mem;
 #[cfg(feature = "redb")]
 mod redb;
+#[cfg(feature = "rocksdb")]
+mod rocks;
 #[cfg(feature = "sled")]
 mod sled;
 
@@ -40,6 +42,8 @@ pub use log::{Disk, DiskFile, DiskLock, LogError, LogOptions, LogStore};
 pub use mem::MemStore;
 #[cfg(feature = "redb")]
 pub use redb::RedbStore;
+#[cfg(feature = "rocksdb")]
+pub use rocks::RocksStore;
 #[cfg(feature = "sled")]
 pub use sled::SledStore;
 

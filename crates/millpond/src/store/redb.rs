@@ -59,6 +59,9 @@ impl Cause<'_> {
     fn of(&self, error: impl Into<redb::Error>) -> LibraryError {
         let path = self.path.to_path_buf();
         match error.into() {
+            redb::Error::Io(source) if source.kind() == io::ErrorKind::InvalidData => {
+                LibraryError::Corrupt { path, text: source.to_string() }
+            }
             redb::Error::Io(source) => match *self.fault.lock() {
                 Some("fdatasync") => LibraryError::sync("fdatasync", self.path, source),
                 Some(operation) => LibraryError::write(operation, self.path, source),
@@ -128,9 +131,9 @@ impl Library for Redb {
     const NAME: &'static str = "queue.redb";
     const KEEPS_UNSYNCED: bool = false;
 
-    fn open(directory: &Directory) -> Result<Self, LibraryError> {
-        let path = directory.path().join(Self::NAME);
-        let file = directory.open_file(Self::NAME, OFlags::CREATE);
+    fn open(directory: &Directory, name: &str) -> Result<Self, LibraryError> {
+        let path = directory.path().join(name);
+        let file = directory.open_file(name, OFlags::CREATE);
         let file = file.map_err(|error| LibraryError::write("openat", &path, error.into()))?;
         let fault = Fault::default();
         let cause = Cause { path: &path, fault: &fault };

@@ -66,8 +66,8 @@ impl Library for Sled {
     const NAME: &'static str = "sled";
     const KEEPS_UNSYNCED: bool = false;
 
-    fn open(directory: &Directory) -> Result<Self, LibraryError> {
-        let path = directory.path().join(Self::NAME);
+    fn open(directory: &Directory, name: &str) -> Result<Self, LibraryError> {
+        let path = directory.path().join(name);
         directory::make(&path)?;
         let config = Config::new().path(&path).cache_capacity(CACHE).flush_every_ms(Some(WRITE_OUT));
         let database = config.open().map_err(|error| cause(&path, error))?;

@@ -73,6 +73,14 @@ pub enum LogError {
         /// The path.
         path: PathBuf,
     },
+    /// The directory belongs to another store. Nothing in it was changed.
+    #[error("{} holds a queue of another store: {found}", path.display())]
+    OtherStore {
+        /// The queue directory.
+        path: PathBuf,
+        /// The file that tells.
+        found: String,
+    },
     /// An earlier write or fsync failed, so nothing more is accepted. Reading goes on.
     #[error("an earlier failure stopped the log: {operation} on {}: {text}", path.display())]
     Poisoned {
@@ -133,7 +141,7 @@ impl LogError {
             Self::Corrupt { .. } => FailureKind::Corrupt,
             Self::NewerFormat { .. } | Self::UnknownFeature { .. } => FailureKind::NewerFormat,
             Self::NotADirectory { .. } => FailureKind::NotADirectory,
-            Self::UnknownKey(_) | Self::TooLarge { .. } => FailureKind::NotWritten,
+            Self::UnknownKey(_) | Self::TooLarge { .. } | Self::OtherStore { .. } => FailureKind::NotWritten,
             Self::Closed => FailureKind::Closed,
         }
     }

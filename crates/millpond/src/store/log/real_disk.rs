@@ -30,7 +30,11 @@ impl RealDisk {
                 _ => LogError::io(operation, path, source),
             }
         })?;
-        Ok(Self { directory })
+        match directory.other_store("seg") {
+            Ok(None) => Ok(Self { directory }),
+            Ok(Some(found)) => Err(LogError::OtherStore { path: path.to_path_buf(), found }),
+            Err(error) => Err(LogError::io("getdents", path.to_path_buf(), error)),
+        }
     }
 }
 
