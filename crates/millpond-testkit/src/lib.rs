@@ -1,10 +1,12 @@
-//! What the crash tests share: the journal of a process that is killed, the oracle that judges what is left, and
-//! reproducible randomness.
+//! What the tests of stores and of crashes share: the contract of a store as checks, the journal of a process that is
+//! killed, the oracle that judges what is left, and reproducible randomness.
 
 #![forbid(unsafe_code)]
 
+pub mod conformance;
 pub mod fault_store;
 pub mod journal;
 pub mod oracle;
 pub mod payload;
 pub mod random;
+pub mod subjects;

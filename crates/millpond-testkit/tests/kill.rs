@@ -13,20 +13,46 @@ use std::thread;
 use std::time::Duration;
 
 use millpond::Builder;
-use millpond::store::LogStore;
 use millpond_testkit::journal::Journal;
 use millpond_testkit::oracle;
 use millpond_testkit::random::Random;
+use millpond_testkit::subjects::{Log, Subject};
 
-const ROUNDS: u64 = 100;
-/// Lives of one directory before a fresh one is taken.
-const LIVES: u64 = 10;
+/// How often a worker is killed, and when.
+struct Plan {
+    rounds: u64,
+    /// Lives of one directory before a fresh one is taken.
+    lives: u64,
+    /// The longest life of a worker, in microseconds.
+    life: u64,
+}
+
+const LOG: Plan = Plan { rounds: 100, lives: 10, life: 120_000 };
+/// The other stores take longer to open and to commit.
+#[cfg(any(feature = "redb", feature = "sled", feature = "rocksdb"))]
+const OTHER: Plan = Plan { rounds: 30, lives: 10, life: 500_000 };
+/// Most of these lives end while the files are being made.
+const YOUNG: Plan = Plan { rounds: 40, lives: 1, life: 40_000 };
+
+/// When a life ends: at random, before `life` microseconds are over.
+struct Moment<'a> {
+    random: &'a mut Random,
+    life: u64,
+}
 
 /// Runs the worker until it is killed, at a random moment from its very start on.
-fn live(directory: &Path, durability: &str, first_nonce: u64, random: &mut Random) -> String {
+fn live(
+    store: &str,
+    directory: &Path,
+    durability: &str,
+    first_nonce: u64,
+    moment: &mut Moment<'_>,
+) -> String {
+    let seed = moment.random.next_u64().to_string();
     let mut worker = Command::new(env!("CARGO_BIN_EXE_kill-worker"))
+        .arg(store)
         .arg(directory)
-        .args([durability, &first_nonce.to_string(), &random.next_u64().to_string()])
+        .args([durability, &first_nonce.to_string(), &seed])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -36,7 +62,8 @@ fn live(directory: &Path, durability: &str, first_nonce: u64, random: &mut Rando
         stdout.read_to_end(&mut text).unwrap();
         String::from_utf8(text).unwrap()
     });
-    thread::sleep(Duration::from_micros(random.below(120_000)));
+    // Some are killed while they open, most of them under load.
+    thread::sleep(Duration::from_micros(moment.random.below(moment.life)));
     let died_by_itself = worker.try_wait().unwrap();
     worker.kill().unwrap();
     worker.wait().unwrap();
@@ -44,23 +71,31 @@ fn live(directory: &Path, durability: &str, first_nonce: u64, random: &mut Rando
     reader.join().unwrap()
 }
 
-fn kill_rounds(durability: &str) {
+/// Returns how many pushes were acknowledged.
+fn kill_rounds<T: Subject>(durability: &str, plan: &Plan) -> usize {
+    let Plan { rounds, lives, life } = *plan;
     let (mut random, seed) = Random::from_environment();
-    let mut report = format!("kill -9, {durability}: MILLPOND_SEED={seed}");
+    let mut report = format!("kill -9, {}, {durability}: MILLPOND_SEED={seed}", T::NAME);
     let mut violations = Vec::new();
     let (mut acknowledged, mut delivered) = (0, 0);
     let mut journal = Journal::default();
     let mut directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    for round in 0..ROUNDS {
-        if round % LIVES == 0 {
+    for round in 0..rounds {
+        if round % lives == 0 {
             directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
             journal = Journal::default();
         }
         let known = journal.pushed.len();
-        journal.read(&live(directory.path(), durability, (round + 1) << 32, &mut random));
+        let first = (round + 1) << 32;
+        journal.read(&live(
+            T::NAME,
+            directory.path(),
+            durability,
+            first,
+            &mut Moment { random: &mut random, life },
+        ));
         acknowledged += journal.pushed.len() - known;
-        let store = LogStore::open(directory.path()).unwrap();
-        let queue = Builder::new(store).open().unwrap();
+        let queue = Builder::new(T::open(directory.path()).unwrap()).open().unwrap();
         let damage = queue.recovery().damage;
         if !damage.is_empty() {
             violations.push(format!("round {round}: damage reported: {damage:?}"));
@@ -71,24 +106,106 @@ fn kill_rounds(durability: &str) {
         delivered += verdict.delivered;
         violations.extend(verdict.violations.iter().map(|what| format!("round {round}: {what}")));
     }
-    write!(report, " rounds={ROUNDS} acknowledged={acknowledged} redelivered={delivered} ").unwrap();
+    write!(report, " rounds={rounds} acknowledged={acknowledged} redelivered={delivered} ").unwrap();
     write!(report, "violations={}", violations.len()).unwrap();
     println!("{report}");
     assert!(violations.is_empty(), "{report}\n{}", violations.join("\n"));
-    assert!(acknowledged > 1000, "{report}: too little load to mean anything");
+    acknowledged
+}
+
+/// The same, with so much load that it means something.
+fn kill_rounds_under_load<T: Subject>(durability: &str, plan: &Plan) {
+    let acknowledged = kill_rounds::<T>(durability, plan);
+    assert!(acknowledged as u64 > 5 * plan.rounds, "{acknowledged} pushes acknowledged: too little load");
 }
 
 #[test]
 fn what_sync_acknowledged_survives_kill_9() {
-    kill_rounds("sync");
+    kill_rounds_under_load::<Log>("sync", &LOG);
 }
 
 #[test]
 fn what_group_acknowledged_survives_kill_9() {
-    kill_rounds("group");
+    kill_rounds_under_load::<Log>("group", &LOG);
 }
 
 #[test]
 fn what_none_acknowledged_survives_kill_9_on_the_log() {
-    kill_rounds("none");
+    kill_rounds_under_load::<Log>("none", &LOG);
+}
+
+#[test]
+fn a_kill_while_the_log_is_made_leaves_one_that_opens() {
+    kill_rounds::<Log>("group", &YOUNG);
+}
+
+#[cfg(feature = "redb")]
+mod redb {
+    use millpond_testkit::subjects::Redb;
+
+    use super::{OTHER, YOUNG, kill_rounds, kill_rounds_under_load};
+
+    #[test]
+    fn what_sync_acknowledged_survives_kill_9() {
+        kill_rounds_under_load::<Redb>("sync", &OTHER);
+    }
+
+    #[test]
+    fn what_group_acknowledged_survives_kill_9() {
+        kill_rounds_under_load::<Redb>("group", &OTHER);
+    }
+
+    #[test]
+    fn a_kill_while_the_store_is_made_leaves_one_that_opens() {
+        kill_rounds::<Redb>("group", &YOUNG);
+    }
+}
+
+#[cfg(feature = "sled")]
+mod sled {
+    use millpond_testkit::subjects::Sled;
+
+    use super::{OTHER, YOUNG, kill_rounds, kill_rounds_under_load};
+
+    #[test]
+    fn what_sync_acknowledged_survives_kill_9() {
+        kill_rounds_under_load::<Sled>("sync", &OTHER);
+    }
+
+    #[test]
+    fn what_group_acknowledged_survives_kill_9() {
+        kill_rounds_under_load::<Sled>("group", &OTHER);
+    }
+
+    #[test]
+    fn a_kill_while_the_store_is_made_leaves_one_that_opens() {
+        kill_rounds::<Sled>("group", &YOUNG);
+    }
+}
+
+#[cfg(feature = "rocksdb")]
+mod rocksdb {
+    use millpond_testkit::subjects::Rocks;
+
+    use super::{OTHER, YOUNG, kill_rounds, kill_rounds_under_load};
+
+    #[test]
+    fn what_sync_acknowledged_survives_kill_9() {
+        kill_rounds_under_load::<Rocks>("sync", &OTHER);
+    }
+
+    #[test]
+    fn what_group_acknowledged_survives_kill_9() {
+        kill_rounds_under_load::<Rocks>("group", &OTHER);
+    }
+
+    #[test]
+    fn what_none_acknowledged_survives_kill_9() {
+        kill_rounds_under_load::<Rocks>("none", &OTHER);
+    }
+
+    #[test]
+    fn a_kill_while_the_store_is_made_leaves_one_that_opens() {
+        kill_rounds::<Rocks>("group", &YOUNG);
+    }
 }

@@ -403,6 +403,14 @@ impl From<LogError> for Failure {
     }
 }
 
+#[cfg(any(feature = "redb", feature = "sled", feature = "rocksdb"))]
+impl From<crate::store::LibraryError> for Failure {
+    /// A store that could not be opened.
+    fn from(error: crate::store::LibraryError) -> Self {
+        Self::classified(error.classify(), error.to_string(), error.io_details(), None)
+    }
+}
+
 impl From<Failure> for PushError {
     fn from(failure: Failure) -> Self {
         match failure.code() {

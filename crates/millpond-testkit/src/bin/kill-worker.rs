@@ -1,6 +1,6 @@
-//! The process that the kill test kills: producers and consumers on one log, every call and answer on standard output.
+//! The process that the kill test kills: producers and consumers on one queue, every call and answer on standard output.
 //!
-//! `kill-worker DIRECTORY sync|group|none FIRST-NONCE SEED`
+//! `kill-worker STORE DIRECTORY sync|group|none FIRST-NONCE SEED`
 
 #![expect(
     clippy::expect_used,
@@ -9,14 +9,16 @@
 )]
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use millpond::store::{LogOptions, LogStore};
 use millpond::{Builder, Durability, Queue};
 use millpond_testkit::journal::{self, Event};
+use millpond_testkit::on_store;
 use millpond_testkit::payload::payload;
 use millpond_testkit::random::Random;
+use millpond_testkit::subjects::Subject;
 
 /// Nonces of one producer in one life.
 const NONCES: u64 = 1 << 24;
@@ -58,8 +60,8 @@ fn consume(queue: &Queue, mut random: Random) {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [directory, durability, first, seed] = arguments.as_slice() else {
-        panic!("kill-worker DIRECTORY DURABILITY FIRST-NONCE SEED");
+    let [store, directory, durability, first, seed] = arguments.as_slice() else {
+        panic!("kill-worker STORE DIRECTORY DURABILITY FIRST-NONCE SEED");
     };
     let durability = match durability.as_str() {
         "sync" => Durability::Sync,
@@ -67,10 +69,13 @@ fn main() {
         _ => Durability::None,
     };
     let first: u64 = first.parse().unwrap();
-    let mut random = Random::new(seed.parse().unwrap());
-    // Small segments, so that changes of segment and their freeing are often under way when the kill comes.
-    let options = LogOptions { segment_bytes: 64 << 10, ..LogOptions::default() };
-    let store = LogStore::open_with(directory, options).unwrap();
+    let random = Random::new(seed.parse().unwrap());
+    on_store!(store.as_str(), run(Path::new(directory), durability, first, random))
+        .expect("a store of this build");
+}
+
+fn run<T: Subject>(directory: &Path, durability: Durability, first: u64, mut random: Random) {
+    let store = T::open(directory).unwrap();
     let queue = Builder::new(store).capacity(256).durability(durability).open().unwrap();
     thread::scope(|scope| {
         for producer in 0..4 {

@@ -14,16 +14,38 @@
 //! 7. An empty durable commit makes earlier non-durable ones durable.
 
 mod any;
+mod directory;
+#[cfg(any(feature = "redb", feature = "sled", feature = "rocksdb"))]
+mod files;
+#[cfg(any(feature = "redb", feature = "sled", feature = "rocksdb"))]
+mod library;
+#[cfg(any(feature = "redb", feature = "sled", feature = "rocksdb"))]
+mod library_error;
+mod lock;
 mod log;
 mod mem;
+#[cfg(feature = "redb")]
+mod redb;
+#[cfg(feature = "rocksdb")]
+mod rocks;
+#[cfg(feature = "sled")]
+mod sled;
 
 use std::error::Error;
 use std::path::PathBuf;
 
 pub(crate) use any::AnyStore;
 pub use any::StoreError;
+#[cfg(any(feature = "redb", feature = "sled", feature = "rocksdb"))]
+pub use library_error::LibraryError;
 pub use log::{Disk, DiskFile, DiskLock, LogError, LogOptions, LogStore};
 pub use mem::MemStore;
+#[cfg(feature = "redb")]
+pub use redb::RedbStore;
+#[cfg(feature = "rocksdb")]
+pub use rocks::RocksStore;
+#[cfg(feature = "sled")]
+pub use sled::SledStore;
 
 use crate::key;
 

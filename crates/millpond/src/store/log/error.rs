@@ -3,10 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::key::UnknownKey;
+use crate::store::directory::is_no_space;
 use crate::store::{FailureKind, IoDetails};
 
 /// A failure of the segmented log. No message carries payload bytes.
@@ -73,6 +73,14 @@ pub enum LogError {
         /// The path.
         path: PathBuf,
     },
+    /// The directory belongs to another store. Nothing in it was changed.
+    #[error("{} holds a queue of another store: {found}", path.display())]
+    OtherStore {
+        /// The queue directory.
+        path: PathBuf,
+        /// The file that tells.
+        found: String,
+    },
     /// An earlier write or fsync failed, so nothing more is accepted. Reading goes on.
     #[error("an earlier failure stopped the log: {operation} on {}: {text}", path.display())]
     Poisoned {
@@ -101,13 +109,6 @@ pub enum LogError {
 
 fn holder(pid: Option<u32>) -> String {
     pid.map_or_else(|| "another owner".to_owned(), |pid| format!("process {pid}"))
-}
-
-/// Whether an error of a write means that there was no room.
-pub(super) fn is_no_space(error: &io::Error) -> bool {
-    [Errno::NOSPC, Errno::DQUOT, Errno::FBIG]
-        .iter()
-        .any(|code| error.raw_os_error() == Some(code.raw_os_error()))
 }
 
 impl LogError {
@@ -140,7 +141,7 @@ impl LogError {
             Self::Corrupt { .. } => FailureKind::Corrupt,
             Self::NewerFormat { .. } | Self::UnknownFeature { .. } => FailureKind::NewerFormat,
             Self::NotADirectory { .. } => FailureKind::NotADirectory,
-            Self::UnknownKey(_) | Self::TooLarge { .. } => FailureKind::NotWritten,
+            Self::UnknownKey(_) | Self::TooLarge { .. } | Self::OtherStore { .. } => FailureKind::NotWritten,
             Self::Closed => FailureKind::Closed,
         }
     }

@@ -17,7 +17,6 @@ mod freed;
 mod handles;
 mod holder;
 mod index;
-mod lock;
 mod open_record;
 mod part;
 mod ranges;

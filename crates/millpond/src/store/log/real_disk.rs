@@ -1,103 +1,50 @@
 //! The seam on a real directory: every call is relative to one opened directory descriptor.
 
-use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rustix::fs::{Advice, AtFlags, Dir, FlockOperation, Mode, OFlags, RenameFlags};
+use rustix::fs::{Advice, AtFlags, OFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::disk::{Disk, DiskFile, DiskLock};
 use super::error::LogError;
-use super::lock;
-
-const LOCK_NAME: &str = "LOCK";
-const DIRECTORY_MODE: u32 = 0o700;
+use crate::store::directory::{Directory, Refused};
+use crate::store::lock::Lock;
 
 /// A directory of the file system.
 pub(super) struct RealDisk {
     path: PathBuf,
     /// `None` once it was released.
-    directory: Mutex<Option<Arc<OwnedFd>>>,
+    directory: Mutex<Option<Arc<Directory>>>,
 }
 
 impl RealDisk {
     /// Opens the directory, making it and its parents where they are missing.
     pub(super) fn open(path: &Path) -> Result<Self, LogError> {
-        let directory = match open_directory(path) {
-            Err(Errno::NOENT) => {
-                make_directory(path)?;
-                open_directory(path)
+        let directory = Directory::open(path).map_err(|refused| {
+            let is_not_a_directory = refused.is_not_a_directory();
+            let Refused { operation, path, source } = refused;
+            match operation {
+                _ if is_not_a_directory => LogError::NotADirectory { path },
+                "mkdir" => LogError::write(operation, path, source),
+                _ => LogError::io(operation, path, source),
             }
-            other => other,
-        };
-        let directory = directory.map_err(|error| match error {
-            Errno::NOTDIR => LogError::NotADirectory { path: path.to_path_buf() },
-            other => LogError::io("openat", path.to_path_buf(), other.into()),
         })?;
-        Ok(Self { path: path.to_path_buf(), directory: Mutex::new(Some(Arc::new(directory))) })
-    }
-
-    fn at(&self) -> rustix::io::Result<Arc<OwnedFd>> {
-        self.directory.lock().clone().ok_or(Errno::BADF)
-    }
-
-    fn open_file(&self, name: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
-        let flags = flags | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let at = self.at()?;
-        retry_on_intr(|| rustix::fs::openat(&at, name, flags, Mode::RUSR | Mode::WUSR))
-    }
-
-    fn open_lock(&self) -> io::Result<OwnedFd> {
-        match self.open_file(LOCK_NAME, OFlags::empty()) {
-            Err(Errno::NOENT) => {
-                // CRASH: a directory made by an opener that died has a name that may still be lost; whoever makes
-                // the lock file makes the name of the directory durable first.
-                sync_path(parent(&self.path))?;
-                Ok(self.open_file(LOCK_NAME, OFlags::CREATE)?)
+        match directory.other_store("seg") {
+            Ok(None) => {
+                let path = directory.path().to_path_buf();
+                Ok(Self { path, directory: Mutex::new(Some(Arc::new(directory))) })
             }
-            other => Ok(other?),
+            Ok(Some(found)) => Err(LogError::OtherStore { path: path.to_path_buf(), found }),
+            Err(error) => Err(LogError::io("getdents", path.to_path_buf(), error)),
         }
     }
-}
 
-fn open_directory(path: &Path) -> rustix::io::Result<OwnedFd> {
-    retry_on_intr(|| {
-        rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-    })
-}
-
-fn parent(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        Some(_) => Path::new("."),
-        None => Path::new("/"),
-    }
-}
-
-fn sync_path(path: &Path) -> io::Result<()> {
-    Ok(retry_on_intr(|| rustix::fs::fsync(open_directory(path)?))?)
-}
-
-/// Makes a directory and what is missing above it; each new name is durable before this returns.
-fn make_directory(path: &Path) -> Result<(), LogError> {
-    let above = parent(path);
-    if above != Path::new(".") && above != path && !above.exists() {
-        make_directory(above)?;
-    }
-    match fs::DirBuilder::new().mode(DIRECTORY_MODE).create(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            if error.raw_os_error() == Some(Errno::NOTDIR.raw_os_error()) {
-                Err(LogError::NotADirectory { path: path.to_path_buf() })
-            } else {
-                Err(LogError::write("mkdir", path.to_path_buf(), error))
-            }
-        }
-        _ => sync_path(above).map_err(|error| LogError::io("fsync", above.to_path_buf(), error)),
+    fn at(&self) -> io::Result<Arc<Directory>> {
+        self.directory.lock().clone().ok_or_else(|| Errno::BADF.into())
     }
 }
 
@@ -107,41 +54,27 @@ impl Disk for RealDisk {
     }
 
     fn directory(&self) -> Option<(u64, u64)> {
-        rustix::fs::fstat(self.at().ok()?).ok().map(|stat| (stat.st_dev, stat.st_ino))
+        self.at().ok()?.identity()
     }
 
     fn lock(&self) -> io::Result<DiskLock> {
-        let stat = rustix::fs::fstat(self.at()?)?;
-        // ORDER: the registry comes first, so that a second open in this process touches no file at all.
-        let Some(entry) = lock::Registered::new(stat.st_dev, stat.st_ino) else {
-            return Ok(DiskLock::Taken { pid: Some(std::process::id()) });
-        };
-        let file = self.open_lock()?;
-        match retry_on_intr(|| rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)) {
-            Ok(()) => Ok(DiskLock::Held(Box::new(lock::Guard::new(file, entry)))),
-            Err(Errno::WOULDBLOCK) => Ok(DiskLock::Taken { pid: lock::holder(&rustix::fs::fstat(&file)?) }),
-            Err(error) => Err(error.into()),
-        }
+        Ok(match self.at()?.lock()? {
+            Lock::Held(guard) => DiskLock::Held(Box::new(guard)),
+            Lock::Taken(pid) => DiskLock::Taken { pid },
+        })
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in Dir::read_from(self.at()?)? {
-            // A name that is not UTF-8 is none of ours.
-            if let Ok(name) = entry?.file_name().to_str() {
-                names.push(name.to_owned());
-            }
-        }
-        Ok(names)
+        self.at()?.list()
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-        let file = self.open_file(name, OFlags::CREATE | OFlags::EXCL)?;
+        let file = self.at()?.open_file(name, OFlags::CREATE | OFlags::EXCL)?;
         Ok(Arc::new(RealFile { file }))
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-        let file = self.open_file(name, OFlags::empty())?;
+        let file = self.at()?.open_file(name, OFlags::empty())?;
         Ok(Arc::new(RealFile { file }))
     }
 
@@ -162,8 +95,7 @@ impl Disk for RealDisk {
     }
 
     fn sync_dir(&self) -> io::Result<()> {
-        let at = self.at()?;
-        Ok(retry_on_intr(|| rustix::fs::fsync(&at))?)
+        self.at()?.sync()
     }
 
     fn release(&self) {
