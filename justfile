@@ -72,3 +72,9 @@ miri:
         --skip store::log
     MIRIFLAGS="-Zmiri-disable-isolation" cargo +nightly miri test -p millpond --test behaviour -- \
         acking capacity closing failures futures order races
+
+# Everything on RocksDB too. Builds it (a quarter of an hour and more) unless ROCKSDB_LIB_DIR names a built librocksdb.a
+# and ROCKSDB_STATIC=1 is set; needs libclang-dev.
+test-rocksdb:
+    cargo nextest run --locked --workspace --all-features
+    cargo test --locked --doc --workspace --all-features
