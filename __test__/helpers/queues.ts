@@ -22,11 +22,12 @@ export function openBytes(
   return openQueue<BytesInput, Uint8Array>({ ...options, codec: bytes() }, path)
 }
 
-/** Everything that is ready, without waiting. */
+/** Everything that is ready, without waiting. It stays in flight: dropped handles would give it back when collected. */
 export function drain<In, Out>(queue: Queue<In, Out>): { id: number; value: Out }[] {
   const items: { id: number; value: Out }[] = []
   for (let item = queue.tryReserve(); item !== null; item = queue.tryReserve()) {
     items.push({ id: item.id, value: item.value })
+    item.detach()
   }
   return items
 }
