@@ -73,8 +73,12 @@ miri:
     MIRIFLAGS="-Zmiri-disable-isolation" cargo +nightly miri test -p millpond --test behaviour -- \
         acking capacity closing failures futures order races
 
-# Everything on RocksDB too. Builds it (a quarter of an hour and more) unless ROCKSDB_LIB_DIR names a built librocksdb.a
+# Everything on sled and RocksDB too. Builds the latter (a quarter of an hour and more) unless ROCKSDB_LIB_DIR names a built librocksdb.a
 # and ROCKSDB_STATIC=1 is set; needs libclang-dev.
-test-rocksdb:
+test-all:
     cargo nextest run --locked --workspace --all-features
     cargo test --locked --doc --workspace --all-features
+
+# Durable pushes beside the published crate persistent-queue 0.2.0 and a raw loop of redb, in one run.
+compare *flags:
+    cargo run --release --manifest-path bench/compare/Cargo.toml --target-dir target/compare -- {{flags}}

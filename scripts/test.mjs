@@ -13,12 +13,11 @@ const command = (line) => {
   return () => run(program, args)
 }
 
-// All features but `rocksdb`, which compiles a database in C++ for a quarter of an hour and more: `just test-rocksdb`.
-const features = [
-  ...['serde', 'borsh', 'rkyv', 'tokio'].map((feature) => `millpond/${feature}`),
-  'millpond-testkit/sled',
-  'xtask/typed',
-].join(',')
+// The store of redb is on by default in the testkit. `just test-all` has sled and RocksDB too, which compiles a
+// database in C++ for a quarter of an hour and more.
+const features = [...['serde', 'borsh', 'rkyv', 'tokio'].map((feature) => `millpond/${feature}`), 'xtask/typed'].join(
+  ',',
+)
 
 /** @type {readonly [name: string, step: () => Promise<void>][]} */
 const steps = [

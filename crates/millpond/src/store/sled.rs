@@ -1,7 +1,10 @@
 //! A store that sled keeps: a page cache over a log.
 
+use std::fs::{File, TryLockError};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use sled::{Batch, Config, Db, IVec};
 
@@ -17,6 +20,10 @@ const CACHE: u64 = 32 << 20;
 
 /// How often sled writes out what no durable commit asked for, in milliseconds.
 const WRITE_OUT: u64 = 500;
+
+/// How long an open waits for threads of sled's that outlive their database: five seconds in all.
+const RELEASE_TRIES: u32 = 500;
+const RELEASE_WAIT: Duration = Duration::from_millis(10);
 
 store_of! {
     /// A store that sled keeps in the directory `sled`.
@@ -46,6 +53,18 @@ impl Sled {
     }
 }
 
+/// Waits until threads of a database that this process let go of have let go of its file. Nobody else can hold it: the
+/// lock of the queue directory is ours. When it is held all the same, sled's own refusal tells.
+fn wait_for_release(path: &Path) {
+    let Ok(file) = File::open(path.join("db")) else { return };
+    for _ in 0..RELEASE_TRIES {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => thread::sleep(RELEASE_WAIT),
+            Ok(()) | Err(TryLockError::Error(_)) => return,
+        }
+    }
+}
+
 fn cause(path: &Path, error: sled::Error) -> LibraryError {
     let path = path.to_path_buf();
     match error {
@@ -70,6 +89,7 @@ impl Library for Sled {
         let path = directory.path().join(name);
         directory::make(&path)?;
         let config = Config::new().path(&path).cache_capacity(CACHE).flush_every_ms(Some(WRITE_OUT));
+        wait_for_release(&path);
         let database = config.open().map_err(|error| cause(&path, error))?;
         // CRASH: what is read from here on may be only in the cache of a process that was killed.
         files::sync(&path).map_err(|error| LibraryError::sync("fsync", &path, error))?;
