@@ -71,11 +71,15 @@ fn sync_gives_every_push_a_commit_of_its_own_and_group_shares_them() {
         disk.hold();
         let attempts = disk.count(&disk.attempts);
         thread::scope(|scope| {
-            for _ in 0..16 {
+            // One leads and is held in the store; the other fifteen are in the line when it goes on.
+            scope.spawn(|| queue.push(b"x").unwrap());
+            while disk.count(&disk.attempts) == attempts {
+                thread::yield_now();
+            }
+            for _ in 1..16 {
                 scope.spawn(|| queue.push(b"x").unwrap());
             }
-            // One leads and is held in the store; the other fifteen are in the line when it goes on.
-            while disk.count(&disk.attempts) == attempts || queue_line(&queue) < 17 {
+            while queue_line(&queue) < 17 {
                 thread::yield_now();
             }
             disk.release();

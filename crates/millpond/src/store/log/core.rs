@@ -114,6 +114,11 @@ impl Core {
     /// Refuses writing after the end and after a failure that left the disk unknown.
     fn check_writable(&self) -> Result<(), LogError> {
         self.check_open()?;
+        self.check_poison()
+    }
+
+    /// Refuses writing after a failure that left the disk unknown.
+    pub(super) fn check_poison(&self) -> Result<(), LogError> {
         match self.poison.get() {
             None => Ok(()),
             Some(poison) => Err(LogError::Poisoned {
@@ -317,6 +322,8 @@ impl Core {
         if names.is_empty() && segments.is_empty() {
             return Ok(());
         }
+        // The directory may be what failed to sync: a second sync of it would prove nothing.
+        self.check_poison()?;
         for name in names.iter().cloned().chain(segments.iter().map(|number| segment::name(*number))) {
             // A name that stays is no loss: no open record lists it, so a later open clears it away.
             let _ = self.disk.unlink(&name);

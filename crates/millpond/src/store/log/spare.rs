@@ -204,7 +204,9 @@ pub(super) fn run(core: &Core) {
     while let Some(job) = core.pool.next_job() {
         match job {
             Job::Make { number, size } => {
-                let made = make(core, number, size);
+                // A commit that began before the failure may still ask for a file. Its name would be made durable by a
+                // second sync of a directory whose first one failed.
+                let made = core.check_poison().and_then(|()| make(core, number, size));
                 if let Err(error) = &made {
                     core.poison_by(error);
                 }

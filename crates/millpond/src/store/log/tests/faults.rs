@@ -68,6 +68,20 @@ fn a_failed_sync_of_the_directory_poisons() {
 }
 
 #[test]
+fn a_commit_that_was_under_way_gets_no_file_after_a_failed_sync() {
+    let disk = SimDisk::new();
+    let store = on(&disk);
+    disk.0.state.lock().fail_sync_in = Some(1);
+    assert!(store.commit(&[Op::Put(&key::entry(1), b"x")], true).is_err());
+    settle(&disk);
+    let calls = disk.0.state.lock().calls;
+    // What a commit does that had passed the check before the failure.
+    assert!(matches!(store.core().pool.take(1), Err(LogError::Poisoned { .. })));
+    settle(&disk);
+    assert_eq!(disk.0.state.lock().calls, calls, "nothing is made, and no directory is synced again");
+}
+
+#[test]
 fn o06_a_full_disk_refuses_and_accepts_again() {
     let disk = SimDisk::new();
     let store = on(&disk);
