@@ -113,6 +113,12 @@ impl Batch {
         self.puts.get(place).map_or(0, |&(_, end)| (end - start) as u64)
     }
 
+    /// The ids of one part's acks: `count` of `deletes` from `start` on.
+    pub(crate) fn acks(&self, start: usize, count: u32) -> &[u64] {
+        let rest = self.deletes.get(start..).unwrap_or(&[]);
+        rest.get(..count as usize).unwrap_or(rest)
+    }
+
     /// How many operations it carries.
     pub(crate) fn operations(&self) -> u64 {
         (self.puts.len() + self.deletes.len()) as u64

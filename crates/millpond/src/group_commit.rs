@@ -218,8 +218,9 @@ impl Shared {
         let mut missing = Vec::new();
         for part in &batch.parts {
             if let PartKind::AckIds { start, count } = part.kind {
-                let ids = batch.deletes.iter().skip(start).take(count as usize);
-                missing.extend(ids.filter(|&&id| !self.is_stored(id).unwrap_or(true)));
+                missing.extend(
+                    batch.acks(start, count).iter().filter(|&&id| !self.is_stored(id).unwrap_or(true)),
+                );
             }
         }
         missing.sort_unstable();
@@ -233,7 +234,7 @@ impl Shared {
             return;
         }
         let by_id = batch.parts.iter().filter_map(|part| match part.kind {
-            PartKind::AckIds { start, count } => Some(batch.deletes.iter().skip(start).take(count as usize)),
+            PartKind::AckIds { start, count } => Some(batch.acks(start, count)),
             _ => None,
         });
         let unknown: Vec<u64> = {
@@ -278,7 +279,7 @@ impl Shared {
         self.wake_ready(state, settlements);
     }
 
-    fn settle_done(state: &mut State, batch: Batch, missing: &[u64], settlements: &mut Settlements) {
+    fn settle_done(state: &mut State, mut batch: Batch, missing: &[u64], settlements: &mut Settlements) {
         state.counters.commits += 1;
         state.counters.operations += batch.operations();
         if let Some(ceiling) = batch.ceiling {
@@ -286,7 +287,7 @@ impl Shared {
             state.leasing = false;
             state.leased = true;
         }
-        for part in batch.parts {
+        for part in std::mem::take(&mut batch.parts) {
             match part.kind {
                 PartKind::Push { first, count, bytes } => {
                     let load = Load { entries: u64::from(count), bytes };
@@ -298,14 +299,14 @@ impl Shared {
                     settlements.push(part.completion, count, Ok(first));
                 }
                 PartKind::Ack { start, count } => {
-                    for &id in batch.deletes.iter().skip(start).take(count as usize) {
+                    for &id in batch.acks(start, count) {
                         state.remove(id);
                     }
                     settlements.push(part.completion, count, Ok(1));
                 }
                 PartKind::AckIds { start, count } => {
                     let mut removed = 0;
-                    for &id in batch.deletes.iter().skip(start).take(count as usize) {
+                    for &id in batch.acks(start, count) {
                         if missing.binary_search(&id).is_ok() {
                             state.unack_missing(id);
                         } else if state.remove(id) {
@@ -346,7 +347,7 @@ impl Shared {
                     count
                 }
                 PartKind::Ack { start, count } | PartKind::AckIds { start, count } => {
-                    for &id in batch.deletes.iter().skip(start).take(count as usize) {
+                    for &id in batch.acks(start, count) {
                         if gone.contains(&id) {
                             state.remove(id);
                         } else {
@@ -362,7 +363,7 @@ impl Shared {
     }
 
     /// The commit thread: leads batches nobody waits for on a thread of their own, and closes the store at the end.
-    fn run_committer(&self) {
+    pub(crate) fn run_committer(&self) {
         loop {
             let mut state = self.state.lock();
             while !state.committer_elected && !state.may_end() {
@@ -378,11 +379,6 @@ impl Shared {
             self.end();
             return;
         }
-    }
-
-    /// The commit thread's work on the calling thread, when that thread could not be started.
-    pub(crate) fn run_committer_here(&self) {
-        self.run_committer();
     }
 
     /// The last commit, the end of the store, and the news of it.

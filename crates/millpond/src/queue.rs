@@ -526,7 +526,7 @@ impl Shared {
             self.read.notify_all();
             self.commit.notify_one();
             if started.is_err() {
-                self.run_committer_here();
+                self.run_committer();
             }
         }
     }
