@@ -9,4 +9,5 @@ pub mod journal;
 pub mod oracle;
 pub mod payload;
 pub mod random;
+pub mod strace;
 pub mod subjects;
