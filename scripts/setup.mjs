@@ -23,6 +23,13 @@ export async function setUp({ tests }) {
 
   const wanted = [{ program: 'cc', packages: ['gcc', 'libc6-dev'], why: 'the linker of Rust programs' }]
   if (tests) wanted.push({ program: 'strace', packages: ['strace'], why: 'the tests count fsync calls with it' })
+  if (tests) {
+    wanted.push({
+      program: 'valgrind',
+      packages: ['valgrind', 'libc6-dbg'],
+      why: 'the tests count instructions with it',
+    })
+  }
   await installMissing(wanted)
 
   if (tests && (await output('cargo', ['nextest', '--version'])) === null) {

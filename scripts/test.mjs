@@ -28,6 +28,7 @@ const steps = [
     command(`cargo nextest run --locked --workspace --features ${features} --profile ${isCi ? 'ci' : 'default'}`),
   ],
   ['Rust documentation tests', command(`cargo test --locked --doc --workspace --features ${features}`)],
+  ['instructions of hot paths', command('node scripts/instructions.mjs')],
   ['generated files', command('cargo --locked xtask codegen --check')],
   ['TypeScript format', command('npm run --silent format:check')],
   ['TypeScript lint', command('npm run --silent lint')],
