@@ -82,6 +82,14 @@ test-all:
     eval "$(node scripts/rocksdb.mjs)" && cargo nextest run --locked --workspace --all-features
     eval "$(node scripts/rocksdb.mjs)" && cargo test --locked --doc --workspace --all-features
 
-# Durable pushes beside the published crate persistent-queue 0.2.0 and a raw loop of redb, in one run.
+# The core by criterion (stores, policies, batches, producers, codecs) beside the raw loop; writes bench/results/core.json and core-*.svg.
+bench-core *flags:
+    node scripts/bench-core.mjs {{flags}}
+
+# The published crates persistent-queue 0.2.0 and arch-event-queues 0.1.1 (--events) beside ours; writes bench/results/compare.*.
 compare *flags:
-    cargo run --release --manifest-path bench/compare/Cargo.toml --target-dir target/compare -- {{flags}}
+    node scripts/compare.mjs {{flags}}
+
+# Instructions of the hot paths against what was recorded (needs valgrind); --accept records them.
+instructions *flags:
+    node scripts/instructions.mjs {{flags}}

@@ -24,7 +24,10 @@ export async function setUp({ tests, rocks = false }) {
   say(`set-up: Node ${process.versions.node}, npm ${npm}, ${cargo}`)
 
   const wanted = [need('cc', ['gcc', 'libc6-dev'], 'the linker of Rust programs')]
-  if (tests) wanted.push(need('strace', ['strace'], 'the tests count fsync calls with it'))
+  if (tests) {
+    wanted.push(need('strace', ['strace'], 'the tests count fsync calls with it'))
+    wanted.push(need('valgrind', ['valgrind', 'libc6-dbg'], 'the tests count instructions with it'))
+  }
   if (rocks) {
     wanted.push(need('c++', ['g++'], 'RocksDB is C++'))
     wanted.push({

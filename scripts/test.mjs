@@ -33,6 +33,7 @@ function stepsOf(quick) {
     ['Rust tests', command(`cargo nextest run ${workspace} --profile ${isCi ? 'ci' : 'default'}`)],
     ['Rust documentation tests', command(`cargo test --doc ${workspace}`)],
     ['Rust documentation', command(`cargo doc --no-deps ${workspace}`, { RUSTDOCFLAGS: '-D warnings' })],
+    ['instructions of hot paths', command('node scripts/instructions.mjs')],
     ['TypeScript format', command('npm run --silent format:check')],
     ['TypeScript lint', command('npm run --silent lint')],
     ['TypeScript types', command('npm run --silent typecheck')],
