@@ -96,13 +96,6 @@ pub struct Ledger {
 pub type Change = (Vec<u8>, Version);
 
 impl Ledger {
-    /// What a store holds that was just opened: from here on it holds exactly this.
-    pub fn of(seen: &Seen) -> Self {
-        let mut ledger = Self::default();
-        ledger.settle_on(seen);
-        ledger
-    }
-
     /// What was seen after a crash stays so.
     pub fn settle_on(&mut self, seen: &Seen) {
         for fate in self.fates.values_mut() {

@@ -24,10 +24,29 @@ pub struct Life {
     /// The log.
     pub store: LogStore,
     ledger: Arc<Mutex<Ledger>>,
-    observer: Option<Observer>,
+    observer: Observer,
     next_id: u64,
     next_version: u32,
     seed: u64,
+}
+
+/// Where a life begins.
+#[derive(Clone)]
+pub struct Start {
+    /// The disk as the process before left it.
+    pub medium: Medium,
+    /// What that process was promised.
+    pub ledger: Ledger,
+    /// How it ended.
+    pub crash: Crash,
+    /// Ids up to this one were used.
+    pub first: u64,
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        Self { medium: Medium::default(), ledger: Ledger::default(), crash: Crash::Kill, first: 0 }
+    }
 }
 
 /// Opens a medium as a new process would and reads everything.
@@ -48,38 +67,32 @@ fn open(disk: &SimDisk) -> Result<LogStore, String> {
 }
 
 impl Life {
-    /// Opens a log on this medium. What it holds is what it must go on to hold.
+    /// A new log. `observer` is called with every call of this and later processes that changes something or makes
+    /// something durable, and with what is allowed then.
     ///
     /// # Errors
     /// What failed.
-    pub fn begin(medium: Medium, seed: u64, first_id: u64) -> Result<Self, String> {
-        let disk = SimDisk::on(medium, seed);
-        let store = open(&disk)?;
-        let ledger = Arc::new(Mutex::new(Ledger::of(&read(&store)?)));
-        Ok(Self { disk, store, ledger, observer: None, next_id: first_id, next_version: 1, seed })
+    pub fn begin(
+        seed: u64,
+        observer: impl FnMut(&Medium, &Call, &Ledger) + Send + 'static,
+    ) -> Result<Self, String> {
+        Self::resume(Start::default(), seed, observer)
     }
 
-    /// Calls `observer` with every call of this and later processes of this life, and what is allowed then.
-    pub fn observe(&mut self, observer: impl FnMut(&Medium, &Call, &Ledger) + Send + 'static) {
-        self.observer = Some(Arc::new(Mutex::new(observer)));
-        self.watch();
-    }
-
-    fn watch(&self) {
-        if let Some(observer) = &self.observer {
-            let (observer, ledger) = (Arc::clone(observer), Arc::clone(&self.ledger));
-            self.disk.observe(move |medium, call| observer.lock()(medium, call, &ledger.lock()));
-        }
-    }
-
-    /// The id that the next new entry gets.
-    pub fn next_id(&self) -> u64 {
-        self.next_id
-    }
-
-    /// What is allowed now.
-    pub fn ledger(&self) -> Ledger {
-        self.ledger.lock().clone()
+    /// Goes on where a life ended.
+    ///
+    /// # Errors
+    /// What failed, or is not allowed.
+    pub fn resume(
+        start: Start,
+        seed: u64,
+        observer: impl FnMut(&Medium, &Call, &Ledger) + Send + 'static,
+    ) -> Result<Self, String> {
+        let Start { medium, ledger, crash, first } = start;
+        let observer: Observer = Arc::new(Mutex::new(observer));
+        let ledger = Arc::new(Mutex::new(ledger));
+        let (disk, store) = open_next(medium, seed, crash, &ledger, &observer)?;
+        Ok(Self { disk, store, ledger, observer, next_id: first, next_version: 1 + first32(first), seed })
     }
 
     /// One random step.
@@ -199,16 +212,34 @@ impl Life {
 
     fn reopen(&mut self, medium: Medium, crash: Crash) -> Result<(), String> {
         self.seed += 1;
-        self.disk = SimDisk::on(medium, self.seed);
-        if crash == Crash::PowerCut {
-            self.ledger.lock().cut_off();
-        }
-        self.watch();
-        self.store = open(&self.disk)?;
-        let seen = read(&self.store)?;
-        let mut ledger = self.ledger.lock();
-        ledger.judge(&seen, crash)?;
-        ledger.settle_on(&seen);
+        (self.disk, self.store) = open_next(medium, self.seed, crash, &self.ledger, &self.observer)?;
         Ok(())
     }
+}
+
+/// Opens what the process before left, holds it against the ledger, and lets the ledger go on from there.
+fn open_next(
+    medium: Medium,
+    seed: u64,
+    crash: Crash,
+    ledger: &Arc<Mutex<Ledger>>,
+    observer: &Observer,
+) -> Result<(SimDisk, LogStore), String> {
+    if crash == Crash::PowerCut {
+        ledger.lock().cut_off();
+    }
+    let disk = SimDisk::on(medium, seed);
+    let (watching, known) = (Arc::clone(observer), Arc::clone(ledger));
+    disk.observe(move |medium, call| watching.lock()(medium, call, &known.lock()));
+    let store = open(&disk)?;
+    let seen = read(&store)?;
+    let mut ledger = ledger.lock();
+    ledger.judge(&seen, crash)?;
+    ledger.settle_on(&seen);
+    Ok((disk, store))
+}
+
+/// Versions of a life that goes on must differ from those before.
+fn first32(first: u64) -> u32 {
+    u32::try_from(first.saturating_mul(64)).unwrap_or(0)
 }

@@ -85,9 +85,14 @@ impl Images<'_> {
     }
 
     /// Calls `each` with every image, or with [`COMBINATIONS`] of them drawn by `random`.
-    pub fn each(&self, random: &mut Random, mut each: impl FnMut(Medium)) {
+    pub fn each(&self, random: &mut Random, each: impl FnMut(Medium)) {
+        self.some(COMBINATIONS, random, each);
+    }
+
+    /// Calls `each` with every image, or with `most` of them drawn by `random`.
+    pub fn some(&self, most: usize, random: &mut Random, mut each: impl FnMut(Medium)) {
         let combinations = self.combinations();
-        if combinations <= COMBINATIONS as u128 {
+        if combinations <= most as u128 {
             for number in 0..combinations {
                 let mut rest = number;
                 each(self.image(|choice| {
@@ -99,7 +104,7 @@ impl Images<'_> {
             }
             return;
         }
-        for draw in 0..COMBINATIONS {
+        for draw in 0..most {
             each(self.draw(draw, random));
         }
     }

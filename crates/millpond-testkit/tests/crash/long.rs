@@ -30,12 +30,11 @@ fn judge(images: &mut Images, random: &mut Random, medium: &Medium, ledger: &Led
 
 fn life(seed: u64, images: &Arc<Mutex<Images>>) -> Result<(), String> {
     let mut random = Random::new(seed);
-    let mut life = Life::begin(Medium::default(), seed, 0)?;
     let (images, mut dice) = (Arc::clone(images), Random::new(random.next_u64()));
     let failure = Arc::new(Mutex::new(None));
     let found = Arc::clone(&failure);
     let mut last = Vec::new();
-    life.observe(move |medium: &Medium, call: &Call, ledger: &Ledger| {
+    let mut life = Life::begin(seed, move |medium: &Medium, call: &Call, ledger: &Ledger| {
         last.push(call.clone());
         let mut found = found.lock();
         if found.is_none()
@@ -44,7 +43,7 @@ fn life(seed: u64, images: &Arc<Mutex<Images>>) -> Result<(), String> {
             let from = last.len().saturating_sub(12);
             *found = Some(format!("{error}\nafter call {}: ... {:?}", last.len(), &last[from..]));
         }
-    });
+    })?;
     for step in 0..STEPS {
         let result = life.step(&mut random);
         let failed = failure.lock().take().map_or(result, Err);

@@ -4,6 +4,7 @@
 //! whole.
 #![expect(clippy::unwrap_used, reason = "a failed test is a panic")]
 
+mod again;
 mod budget;
 mod images;
 mod long;
