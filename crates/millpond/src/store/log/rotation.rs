@@ -28,7 +28,7 @@ impl Core {
             return Err(LogError::TooLarge { bytes: record.len() as u64 });
         }
         let frames = open_record::frames_at(record.len() as u64);
-        let spare = self.pool.take(frames + (need + HEAD) as u64)?;
+        let spare = self.pool.take(self, frames + (need + HEAD) as u64)?;
         // It may have been made before the thread's next sync failed.
         self.check_poison()?;
         // CRASH: once any part of an open record may be on disk, what the old segment says behind the live end given
