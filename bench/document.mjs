@@ -32,7 +32,8 @@ export function withFigures(text) {
   return text.replace(/(<!-- figures: (\S+) -->\n)[\s\S]*?(<!-- figures: end -->)/g, (_, begin, name, end) => {
     const file = fileURLToPath(new URL(`bench/results/${name}.json`, root))
     const block = blocks[name]
-    if (block === undefined || !existsSync(file)) throw new Error(`no result of the name ${name}`)
+    if (block === undefined) throw new Error(`no result of the name ${name}`)
+    if (!existsSync(file)) return `${begin}No result is committed yet.\n${end}`
     return `${begin}${block(JSON.parse(readFileSync(file, 'utf8'))).join('\n')}\n${end}`
   })
 }

@@ -1,4 +1,4 @@
-// Figures as SVG: rates over a number, both axes logarithmic, with the figures in a table below; or rates as bars.
+// Figures as SVG: rates on a logarithmic axis over a few numbers, with the figures in a table below; or rates as bars.
 
 const width = 760
 const left = 96
@@ -26,9 +26,9 @@ export function lines({ title, foot, xTitle, series }) {
   const last = Math.max(Math.ceil(Math.log10(Math.max(...rates))), first + 1)
   const [top, bottom] = [44, 340]
   const [from, to] = [left + 110, width - right - 50]
-  const [lowest, highest] = [Math.log2(columns[0] ?? 1), Math.log2(columns.at(-1) ?? 1)]
-  const x = (/** @type {number} */ value) =>
-    highest > lowest ? from + ((Math.log2(value) - lowest) / (highest - lowest)) * (to - from) : (from + to) / 2
+  // Equal steps, so that the columns of the table below have room.
+  const step = (to - from) / Math.max(columns.length - 1, 1)
+  const x = (/** @type {number} */ value) => from + columns.indexOf(value) * step
   const y = (/** @type {number} */ rate) => bottom - ((Math.log10(rate) - first) / (last - first)) * (bottom - top)
 
   const grid = Array.from({ length: last - first + 1 }, (_, index) => {
