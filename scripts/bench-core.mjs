@@ -10,6 +10,7 @@ import { output, root, run } from './command.mjs'
 import { deviceOf, machine } from './device.mjs'
 import { Failure, runMain, say } from './failure.mjs'
 import { flagsOf } from './flags.mjs'
+import { rocksdb } from './rocksdb.mjs'
 
 const usage = `Usage: node scripts/bench-core.mjs [options]
 
@@ -35,10 +36,12 @@ await runMain(async () => {
   rmSync(home, { recursive: true, force: true })
   const features = flags.features === undefined ? [] : ['--features', flags.features]
   const bench = ['bench', '--locked', '--package', 'millpond-bench', '--target-dir', join(root, 'target'), ...features]
-  await run('cargo', [...bench, '--no-run'])
+  const env = flags.features?.includes('rocksdb') ? await rocksdb() : {}
+  await run('cargo', [...bench, '--no-run'], { env })
   const loadBefore = loadavg()[0] ?? 0
   await run('cargo', bench, {
     env: {
+      ...env,
       CRITERION_HOME: home,
       MILLPOND_BENCH_DIR: dir,
       ...(flags.full ? { MILLPOND_BENCH_FULL: '1' } : {}),

@@ -11,14 +11,15 @@ import { output, root, run } from './command.mjs'
 import { deviceOf, machine } from './device.mjs'
 import { Failure, runMain, say } from './failure.mjs'
 import { flagsOf } from './flags.mjs'
+import { rocksdb } from './rocksdb.mjs'
 
 const usage = `Usage: node scripts/compare.mjs [options]
 
 Beside persistent-queue 0.2.0 and, with --events, arch-event-queues 0.1.1. Writes bench/results/compare.json and .svg;
 exit code 1 when a bar is missed.
 
-  --rocksdb    both on RocksDB too. Takes it built: ROCKSDB_LIB_DIR and ROCKSDB_STATIC=1; else it is compiled
-  --events     the event queues on RocksDB, which is compiled (twice, 15 to 30 minutes each) unless it is there as above
+  --rocksdb    both on RocksDB too; it is built once for a machine, or taken from ROCKSDB_LIB_DIR
+  --events     the event queues, on the same RocksDB
   --rounds N   how many rounds the medians are of (default 3)
   --seconds S  of each figure in each round (default 2)
   --dir D      where the files go (default: target/bench); refused when that is in memory
@@ -42,11 +43,12 @@ await runMain(async () => {
 
   const target = join(root, 'target')
   await run('cargo', ['build', '--quiet', '--release', '--locked', '--package', 'xtask', '--target-dir', target])
-  const queues = await build('compare', 'compare', 'millpond-compare', flags.rocksdb ? ['--features', 'rocksdb'] : [])
+  const env = flags.rocksdb || flags.events ? await rocksdb() : {}
+  const queues = await build('compare', 'compare', 'millpond-compare', env, flags.rocksdb)
   const events = flags.events
     ? [
-        await build('compare-events/theirs', 'compare-events', 'compare-events-theirs', []),
-        await build('compare-events/ours', 'compare-events', 'compare-events-ours', []),
+        await build('compare-events/theirs', 'compare-events', 'compare-events-theirs', env),
+        await build('compare-events/ours', 'compare-events', 'compare-events-ours', env),
       ]
     : []
 
@@ -91,12 +93,14 @@ await runMain(async () => {
  * @param {string} folder The workspace below bench.
  * @param {string} target
  * @param {string} program
- * @param {string[]} features
+ * @param {Record<string, string>} env
  */
-async function build(folder, target, program, features) {
+async function build(folder, target, program, env, withRocks = false) {
   const at = join(root, 'target', target)
   const manifest = join(root, 'bench', folder, 'Cargo.toml')
-  await run('cargo', ['build', '--release', '--locked', '--manifest-path', manifest, '--target-dir', at, ...features])
+  const features = withRocks ? ['--features', 'rocksdb'] : []
+  const line = ['build', '--release', '--locked', '--manifest-path', manifest, '--target-dir', at, ...features]
+  await run('cargo', line, { env })
   return join(at, 'release', program)
 }
 
