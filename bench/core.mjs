@@ -5,6 +5,8 @@ import { bars, lines, placeLine } from './plot.mjs'
 
 /** The series of every group on a disk that the others are held against. */
 const rawLoop = 'raw write + fdatasync'
+/** Series whose pushes are answered without an fsync. */
+const withoutFsync = new Set(['mem', 'none'])
 
 /**
  * @typedef {object} Point
@@ -13,7 +15,8 @@ const rawLoop = 'raw write + fdatasync'
  * @property {number} perSecond Records: the mean of criterion's samples.
  * @property {number} perSecondLow The bounds of its 95 % confidence interval.
  * @property {number} perSecondHigh
- * @property {number | null} ofRaw As a share of the raw loop with as many records per sync, in the same group.
+ * @property {number | null} ofRaw As a share of the raw loop with as many records per sync, in the same group; null for
+ *   the raw loop, and for what is answered without an fsync.
  *
  * @typedef {{ name: string, points: Point[] }} Group
  *
@@ -62,7 +65,7 @@ export function groupsOf(home) {
 function beside(points) {
   const raws = new Map(points.filter(isRaw).map(({ point, perSecond }) => [point, perSecond]))
   const shared = points.map((point) => {
-    const raw = isRaw(point) ? undefined : raws.get(point.point)
+    const raw = isRaw(point) || withoutFsync.has(point.series) ? undefined : raws.get(point.point)
     return Object.assign({}, point, { ofRaw: raw === undefined ? null : point.perSecond / raw })
   })
   return shared.toSorted((a, b) => a.point - b.point)

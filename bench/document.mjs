@@ -53,9 +53,8 @@ function durablePush({ points, device, machine }) {
 
 /** @param {import('./core.mjs').Result} result */
 function core({ groups, length, loadBefore, device, machine, rustc }) {
-  const kind = `${placeOf(machine, device)}, ${rustc}; ${length} run, load average before it ${loadBefore.toFixed(1)}.`
   return [
-    kind,
+    `${placeOf(machine, device)}, ${rustc}; ${length} run. ${loadOf(loadBefore, machine)}`,
     ...groups.flatMap(({ name, points }) => {
       const columns = [...new Set(points.map(({ point }) => point))].toSorted((a, b) => a - b)
       const series = [...new Set(points.map((point) => point.series))]
@@ -85,9 +84,8 @@ function core({ groups, length, loadBefore, device, machine, rustc }) {
 
 /** @param {{ bars: import('./compare.mjs').Bar[], medians: import('./compare.mjs').Median[], rounds: number, seconds: number, loadBefore: number, rustc: string, device: import('../scripts/device.mjs').Device, machine: import('../scripts/device.mjs').Machine }} result */
 function compare({ bars, medians, rounds, seconds, loadBefore, rustc, device, machine }) {
-  const kind = `${rounds} rounds of ${seconds} s a figure, load average before them ${loadBefore.toFixed(1)}`
   return [
-    `${placeOf(machine, device)}, ${rustc}; ${kind}.`,
+    `${placeOf(machine, device)}, ${rustc}; ${rounds} rounds of ${seconds} s a figure. ${loadOf(loadBefore, machine)}`,
     '',
     '| bar | measured | at least | |',
     '| --- | ---: | ---: | --- |',
@@ -120,6 +118,13 @@ function instructions({ toolchain, paths }) {
  */
 function placeOf(machine, device) {
   return `${machine.cpu}, ${machine.cores} cores, Linux ${machine.kernel}, ${device.fileSystem} on ${device.device}`
+}
+
+/** @param {number} load @param {import('../scripts/device.mjs').Machine} machine */
+function loadOf(load, { cores }) {
+  const average = `Load average before: ${load.toFixed(1)}`
+  if (load <= cores / 2) return `${average}.`
+  return `${average} on ${cores} cores, so other work ran beside: figures of a quiet machine are higher and steadier.`
 }
 
 /** @param {string[]} cells */
