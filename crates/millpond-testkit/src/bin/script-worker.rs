@@ -7,6 +7,8 @@
 //! - `ack:ID` acks by id: `acked true|false`
 //! - `produce:THREADSxEACH` pushes EACH times from each of THREADS threads: the answers of `push`
 //! - `share:PUSHES` pushes so many times at once, without a thread for each: the answers of `push`
+//! - `wait:MS` waits so long for an entry that does not come: `waiting`, then `waited MS MS` by the steady and by the wall
+//!   clock
 //! - `read` reads every entry: `read COUNT`
 //! - `reopen` opens the same directory again while the queue so far is still there, and goes on with that:
 //!   `reopened LENGTH`
@@ -25,6 +27,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
+use std::time::{Duration, Instant, SystemTime};
 
 use millpond::{Builder, Durability, Failure, PushError, Queue};
 use millpond_testkit::on_store;
@@ -77,6 +80,18 @@ fn share(queue: &Queue, pushes: usize) {
     }
 }
 
+/// Waits for an entry that does not come.
+fn wait(queue: &Queue, limit: Duration) {
+    let (steady, wall) = (Instant::now(), SystemTime::now());
+    say("waiting");
+    assert!(queue.reserve_timeout(limit).unwrap().is_none());
+    let wall = match wall.elapsed() {
+        Ok(forward) => i128::try_from(forward.as_millis()).unwrap(),
+        Err(back) => -i128::try_from(back.duration().as_millis()).unwrap(),
+    };
+    say(&format!("waited {} {wall}", steady.elapsed().as_millis()));
+}
+
 fn open<T: Subject>(directory: &Path, durability: Durability) -> Result<Queue, Failure> {
     Ok(Builder::new(T::open(directory)?).durability(durability).open()?)
 }
@@ -89,6 +104,7 @@ fn run<T: Subject>(directory: &Path, durability: Durability, words: &[String]) {
         let (word, argument) = word.split_once(':').unwrap_or((word, ""));
         match word {
             "push" => tell(queue.push([7; 200])),
+            "wait" => wait(&queue, Duration::from_millis(argument.parse().unwrap())),
             "share" => share(&queue, argument.parse().unwrap()),
             "produce" => {
                 let (threads, each) = argument.split_once('x').unwrap();
