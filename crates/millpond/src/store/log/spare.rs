@@ -239,7 +239,8 @@ fn fill(core: &Core, number: u64, size: u64, temporary: &str) -> Result<Arc<Segm
     let mut random = [0; 8];
     getrandom::fill(&mut random)
         .map_err(|error| LogError::io("getrandom", path.clone(), std::io::Error::other(error.to_string())))?;
-    let header = Header { identity: core.identity, generation: u64::from_le_bytes(random), number, size };
+    let generation = u64::from_le_bytes(random);
+    let header = Header { identity: core.identity, generation, number, size, recycled: false };
     let file = core.disk.create(temporary).map_err(failed("openat"))?;
     let zeros = vec![0; FILL];
     let mut at = 0;
