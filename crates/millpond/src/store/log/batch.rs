@@ -4,6 +4,7 @@ use super::error::LogError;
 use super::frame;
 use super::freed;
 use super::index::Index;
+use super::pieces;
 use crate::key::{self, Key};
 use crate::store::Op;
 
@@ -175,14 +176,27 @@ impl Batch {
     }
 
     fn flush_acks(&mut self) {
-        for (target, ranges) in self.acks.drain(..) {
+        for (target, mut ranges) in self.acks.drain(..) {
             let start = frame::begin(&mut self.bytes, frame::ACK, 0, target);
-            for (first, last) in ranges {
-                self.bytes.extend_from_slice(&first.to_le_bytes());
-                self.bytes.extend_from_slice(&last.to_le_bytes());
-            }
+            merge(&mut ranges);
+            pieces::encode(&mut self.bytes, &ranges);
             frame::finish(&mut self.bytes, start);
         }
         self.deleted = Bounds::default();
     }
+}
+
+/// Sorts ranges and joins those that overlap or touch.
+fn merge(ranges: &mut Vec<(u64, u64)>) {
+    if ranges.len() < 2 {
+        return;
+    }
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, before| {
+        let joins = next.0 <= before.1.saturating_add(1);
+        if joins {
+            before.1 = before.1.max(next.1);
+        }
+        joins
+    });
 }

@@ -10,6 +10,7 @@ use parking_lot::{Mutex, RwLock};
 use super::batch::{self, Batch};
 use super::disk::Disk;
 use super::error::LogError;
+use super::footer;
 use super::frame::HEAD;
 use super::handles::Handles;
 use super::index::Index;
@@ -48,9 +49,11 @@ pub(super) struct Active {
 }
 
 impl Active {
-    /// Whether a batch fits, with room left for the batch that ends a life.
+    /// Whether a batch fits, with room left for the batch that ends a life and for the footer.
     fn fits(&self, length: usize) -> bool {
-        !self.sealed && self.end + (length + HEAD) as u64 <= self.segment.header.size
+        let size = self.segment.header.size;
+        let room = footer::seal_at(size).saturating_sub(footer::room(size));
+        !self.sealed && self.end + (length + HEAD) as u64 <= room
     }
 }
 
@@ -372,11 +375,11 @@ impl Core {
             };
         }
         let written = match &mut self.append.lock().active {
-            Some(active) => self.write(active, &mut turn.batch, false),
+            Some(active) => self.write(active, &mut turn.batch, false).and_then(|_| self.end_life(active)),
             None => return Ok(()),
         };
         match written {
-            Ok(_) => self.sync(),
+            Ok(()) => self.sync(),
             Err(LogError::NoSpace { .. }) => Ok(()),
             Err(error) => Err(error),
         }

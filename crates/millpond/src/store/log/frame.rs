@@ -11,17 +11,23 @@ pub(super) const ALIGN: u64 = 8;
 pub(super) const BATCH: u8 = 1;
 /// An entry: the id field is its id, the payload its value.
 pub(super) const ENTRY: u8 = 2;
-/// Settled entries: the id field is the segment they lie in, or [`OWN_SEGMENT`]; the payload is inclusive id ranges.
+/// Settled entries: the id field is the segment they lie in, or [`OWN_SEGMENT`]; the payload is pieces of ids.
 pub(super) const ACK: u8 = 3;
 /// Another key and its value: key length (4 bytes), key, value.
 pub(super) const KV_PUT: u8 = 4;
 /// Another key that is no more: the payload is the key.
 pub(super) const KV_DELETE: u8 = 5;
-/// A segment nobody needs, with the acks it held for others; the id field is its number.
+/// A segment nobody needs, with what it held for others; the id field is its number.
 pub(super) const FREED: u8 = 6;
+/// A stretch of a segment that is given up; the id field is the number of the segment.
+pub(super) const LOST: u8 = 7;
+/// What a segment holds; the id field is its number. Not part of what the segment holds: nothing lies behind it.
+pub(super) const FOOTER: u8 = 8;
 
 /// Kinds with this bit may be skipped by a version that does not know them; any other unknown kind is refused.
 pub(super) const MAY_IGNORE: u8 = 0x80;
+/// Kinds with both of these bits may be skipped, but the segment that holds one stays as long as its version is unknown.
+pub(super) const PINS: u8 = 0xc0;
 /// Flag of a batch: the log was closed cleanly behind it.
 pub(super) const CLOSED: u8 = 0x01;
 /// Flags with these bits may be ignored where they are not known.
@@ -37,7 +43,8 @@ pub(super) struct Head {
     pub(super) crc: u32,
     pub(super) kind: u8,
     pub(super) flags: u8,
-    pub(super) reserved: u16,
+    /// Which queue of the log the frame belongs to. This version knows number 0 only.
+    pub(super) queue: u16,
     pub(super) id: u64,
 }
 
@@ -47,18 +54,23 @@ impl Head {
         span(u64::from(self.len))
     }
 
+    /// Whether the segment that holds this frame must stay until a version that knows the kind has seen it.
+    pub(super) fn pins(&self) -> bool {
+        self.kind & PINS == PINS
+    }
+
     /// What this version must understand and does not, if anything.
     pub(super) fn unknown(&self) -> Option<(&'static str, u32)> {
         let known_flags = if self.kind == BATCH { CLOSED } else { 0 };
         let flags = self.flags & !known_flags & !IGNORABLE_FLAGS;
         if self.kind & MAY_IGNORE != 0 {
             None
-        } else if !(BATCH..=FREED).contains(&self.kind) {
+        } else if !(BATCH..=FOOTER).contains(&self.kind) {
             Some(("frame kind", u32::from(self.kind)))
         } else if flags != 0 {
             Some(("frame flags", u32::from(flags)))
         } else {
-            (self.reserved != 0).then_some(("frame field", u32::from(self.reserved)))
+            (self.queue != 0).then_some(("queue number", u32::from(self.queue)))
         }
     }
 }
@@ -104,14 +116,19 @@ pub(super) fn finish(buffer: &mut Vec<u8>, start: usize) {
     buffer.resize(buffer.len().next_multiple_of(usize_of(ALIGN)), 0);
 }
 
+/// Gives one frame, which lies at `offset`, its header checksum.
+pub(super) fn seal_one(bytes: &mut [u8], seed: u32, offset: u64) {
+    let crc = head_crc(seed, offset, &bytes[..HEAD]);
+    bytes[..4].copy_from_slice(&crc.to_le_bytes());
+}
+
 /// Gives a batch its mark and every frame in it its header checksum, for this place in this life of a file.
 pub(super) fn seal(batch: &mut [u8], mark: u64, seed: u32, base: u64) {
     batch[16..HEAD].copy_from_slice(&mark.to_le_bytes());
     let mut at = 0;
     while at + HEAD <= batch.len() {
-        let crc = head_crc(seed, base + at as u64, &batch[at..at + HEAD]);
         let step = usize_of(span(u64::from(get_u32(batch, at + 4))));
-        batch[at..at + 4].copy_from_slice(&crc.to_le_bytes());
+        seal_one(&mut batch[at..], seed, base + at as u64);
         at += step;
     }
 }
@@ -123,7 +140,7 @@ pub(super) fn fields(head: &[u8]) -> Head {
         crc: get_u32(head, 8),
         kind: head[12],
         flags: head[13],
-        reserved: u16::from_le_bytes([head[14], head[15]]),
+        queue: u16::from_le_bytes([head[14], head[15]]),
         id: get_u64(head, 16),
     }
 }
@@ -132,9 +149,4 @@ pub(super) fn fields(head: &[u8]) -> Head {
 pub(super) fn parse(head: &[u8], seed: u32, offset: u64) -> Option<Head> {
     let valid = head.len() >= HEAD && head[12] != 0 && get_u32(head, 0) == head_crc(seed, offset, head);
     valid.then(|| fields(head))
-}
-
-/// The ranges in the payload of an ack.
-pub(super) fn ranges(payload: &[u8]) -> impl Iterator<Item = (u64, u64)> + '_ {
-    payload.chunks_exact(16).map(|pair| (get_u64(pair, 0), get_u64(pair, 8)))
 }

@@ -1,9 +1,7 @@
 //! Letting a segment go: one frame that says so and carries on what the segment held for others.
 
-use std::collections::BTreeMap;
-
 use super::bytes::Cursor;
-use super::ranges::Ranges;
+use super::held::{self, Carried, HeldFor};
 
 /// A frame that lets a segment go.
 #[derive(Clone, Copy, Debug)]
@@ -17,36 +15,19 @@ pub(super) struct Freed {
     pub(super) end: u64,
 }
 
-/// Bytes of the payload for a segment that holds these acks.
-pub(super) fn bytes_of(held: &BTreeMap<u64, Ranges>) -> u64 {
-    8 + held.values().map(|ranges| 16 + 16 * ranges.len() as u64).sum::<u64>()
+/// At most the bytes of the payload for a segment that holds this for others.
+pub(super) fn bytes_bound(held: &HeldFor) -> u64 {
+    8 + held::bytes_bound(held)
 }
 
-/// Writes the payload: generation, then for each target its number, the count of its ranges, and these.
-pub(super) fn encode(buffer: &mut Vec<u8>, generation: u64, held: &BTreeMap<u64, Ranges>) {
+/// Writes the payload: generation, then what is held.
+pub(super) fn encode(buffer: &mut Vec<u8>, generation: u64, held: &HeldFor) {
     buffer.extend_from_slice(&generation.to_le_bytes());
-    for (target, ranges) in held {
-        buffer.extend_from_slice(&target.to_le_bytes());
-        buffer.extend_from_slice(&(ranges.len() as u64).to_le_bytes());
-        for (first, last) in ranges.iter() {
-            buffer.extend_from_slice(&first.to_le_bytes());
-            buffer.extend_from_slice(&last.to_le_bytes());
-        }
-    }
+    held::encode(buffer, held);
 }
 
-/// An ack that goes on: the target segment and an inclusive range of ids.
-pub(super) type Forward = (u64, u64, u64);
-
-/// The generation of the segment that goes and the acks that go on.
-pub(super) fn decode(payload: &[u8]) -> Option<(u64, Vec<Forward>)> {
+/// The generation of the segment that goes and what goes on.
+pub(super) fn decode(payload: &[u8]) -> Option<(u64, Vec<Carried>)> {
     let mut cursor = Cursor::new(payload);
-    let generation = cursor.u64()?;
-    let mut forwards = Vec::new();
-    while let Some(target) = cursor.u64() {
-        for _ in 0..cursor.u64()? {
-            forwards.push((target, cursor.u64()?, cursor.u64()?));
-        }
-    }
-    Some((generation, forwards))
+    Some((cursor.u64()?, held::decode(&mut cursor)?))
 }

@@ -8,10 +8,15 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::bytes::{get_u32, usize_of};
+use super::footer::{Blocks, Footer};
 use super::frame::{self, Head};
 use super::freed::{self, Freed};
+use super::held::Carried;
+use super::idset::IdSet;
+use super::lost::Lost;
 use super::open_record::Living;
 use super::part::Part;
+use super::pieces;
 use super::segment::Segment;
 use crate::key;
 use crate::store::Summary;
@@ -68,6 +73,8 @@ pub(super) struct Index {
     pub(super) empties: BTreeSet<u64>,
     /// Frames that let segments go and are not vouched for yet.
     pub(super) freed: Vec<Freed>,
+    /// The highest id that was ever stored, as far as this log knows.
+    pub(super) highest: u64,
     count: u64,
     bytes: u64,
 }
@@ -100,9 +107,9 @@ impl Index {
             }
             frame::ACK => {
                 let target = if head.id == frame::OWN_SEGMENT { segment } else { head.id };
-                for (first, last) in frame::ranges(payload) {
+                pieces::decode_all(payload, |first, last| {
                     self.settle((segment, offset), target, first, last);
-                }
+                });
             }
             frame::KV_PUT if payload.len() >= 4 => {
                 let (key, value) =
@@ -113,14 +120,20 @@ impl Index {
                 self.kv.remove(payload);
             }
             frame::FREED => self.apply_freed(segment, offset, head, payload),
+            frame::LOST => self.apply_lost(segment, offset, head, payload),
+            _ if head.pins() => {
+                if let Some(part) = self.parts.get_mut(&segment) {
+                    part.pinned = true;
+                }
+            }
             _ => {}
         }
     }
 
     fn apply_freed(&mut self, segment: u64, offset: u64, head: &Head, payload: &[u8]) {
-        let Some((generation, forwards)) = freed::decode(payload) else { return };
-        for (target, first, last) in forwards {
-            self.settle((segment, offset), target, first, last);
+        let Some((generation, carried)) = freed::decode(payload) else { return };
+        for carried in carried {
+            self.carry((segment, offset), &carried);
         }
         if let Some(part) = self.parts.get_mut(&head.id) {
             part.leaving = true;
@@ -129,7 +142,40 @@ impl Index {
         self.freed.push(Freed { segment: head.id, generation, holder: segment, offset, end });
     }
 
+    /// Takes over what another segment held and hands on: `at` holds it from now on, settled before or not.
+    pub(super) fn carry(&mut self, at: (u64, u64), carried: &Carried) {
+        let Carried { segment: target, ids, lost } = carried;
+        let Some(part) = self.parts.get_mut(target) else { return };
+        if !carried.fits(part.segment.header.size) {
+            return;
+        }
+        part.lost.extend_from_slice(lost);
+        for &(first, last) in ids {
+            self.settle(at, *target, first, last);
+        }
+        if *target != at.0
+            && let Some(holder) = self.parts.get_mut(&at.0)
+        {
+            let held = holder.held.entry(*target).or_default();
+            held.lost.extend_from_slice(lost);
+            for &(first, last) in ids {
+                held.ids.insert(first, last);
+            }
+        }
+    }
+
+    fn apply_lost(&mut self, segment: u64, offset: u64, head: &Head, payload: &[u8]) {
+        let Some(lost) = Lost::decode(payload) else { return };
+        let target = if head.id == frame::OWN_SEGMENT { segment } else { head.id };
+        let same = |part: &Part| part.segment.header.generation == lost.generation;
+        if self.parts.get(&target).is_some_and(same) {
+            let carried = Carried { segment: target, ids: lost.ids, lost: vec![lost.bytes] };
+            self.carry((segment, offset), &carried);
+        }
+    }
+
     fn put(&mut self, id: u64, loc: Loc) {
+        self.highest = self.highest.max(id);
         let chunk = self.chunks.entry(id >> 6).or_default();
         let (slot, bit) = (slot_of(id), 1 << (id & 63));
         if chunk.live & bit != 0 {
@@ -166,13 +212,14 @@ impl Index {
         }
     }
 
-    /// Settles what lies in `target` and was stored before `at`.
+    /// Settles what lies in `target` and was stored before `at`. The segment of `at` holds what it settled.
     fn settle(&mut self, at: (u64, u64), target: u64, first: u64, last: u64) {
         if first > last {
             return;
         }
         let (mut removed, mut bytes) = (0, 0);
         let mut emptied = Vec::new();
+        let mut holder = if target == at.0 { None } else { self.parts.get_mut(&at.0) };
         for (number, chunk) in self.chunks.range_mut(first >> 6..=last >> 6) {
             let mut bits = chunk.live & mask(*number, first, last);
             while bits != 0 {
@@ -183,6 +230,10 @@ impl Index {
                     chunk.live &= !(1 << slot);
                     removed += 1;
                     bytes += u64::from(loc.len);
+                    if let Some(holder) = &mut holder {
+                        let id = (number << 6) + u64::from(slot);
+                        holder.hold(target, id, id);
+                    }
                 }
             }
             if chunk.live == 0 {
@@ -198,11 +249,6 @@ impl Index {
         part.lose(removed, bytes);
         if part.live == 0 {
             self.empties.insert(target);
-        }
-        if target != at.0
-            && let Some(holder) = self.parts.get_mut(&at.0)
-        {
-            holder.hold(target, first, last);
         }
     }
 
@@ -245,6 +291,40 @@ impl Index {
         let free =
             |number: &&u64| **number != active && self.parts.get(number).is_some_and(Part::is_worth_freeing);
         self.empties.iter().filter(free).take(most).copied().collect()
+    }
+
+    /// The frame of the footer of a segment whose frames end at `end`.
+    pub(super) fn footer(&self, number: u64, end: u64) -> Option<Vec<u8>> {
+        let part = self.parts.get(&number)?;
+        let mut places = Vec::new();
+        let mut live = IdSet::default();
+        if let Some((low, high)) = part.about.ids {
+            for (chunk, found) in self.chunks.range(low >> 6..=high >> 6) {
+                for slot in (0..64).filter(|slot| found.live & (1 << slot) != 0) {
+                    let loc = found.locs[slot];
+                    if loc.segment == number {
+                        let id = (chunk << 6) + slot as u64;
+                        places.push((loc.offset(), id, loc.len));
+                        live.insert(id, id);
+                    }
+                }
+            }
+        }
+        places.sort_unstable();
+        let mut blocks = Blocks::default();
+        for (offset, id, len) in places {
+            blocks.add(offset, id, len);
+        }
+        let footer = Footer {
+            end,
+            ids: part.about.ids,
+            live_bytes: part.live_bytes(),
+            pinned: part.pinned,
+            blocks: blocks.blocks,
+            live: live.ranges(),
+            held: Vec::new(),
+        };
+        Some(footer.encode(number, &part.held, part.segment.seed, end))
     }
 
     /// Where an entry lies.

@@ -9,7 +9,9 @@ use super::bytes::{Cursor, get_u32, usize_of};
 use super::segment::{BLOCK, RECORD_AT};
 
 const MAGIC: &[u8; 8] = b"MPONDOPN";
-const FIXED: usize = 40;
+const FIXED: usize = 64;
+/// In a flags field of the record, the bits that must be understood; the others may be ignored.
+const MUST: u32 = 0xffff;
 
 /// A living segment other than the one that holds the record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,9 +32,13 @@ pub(super) struct Living {
 /// The record, taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OpenRecord {
+    /// The highest id that was ever stored in the log, as far as its writer knew; 0 when none was.
+    pub(super) highest: u64,
     pub(super) living: Vec<Living>,
     /// Every key that is not an entry, with its value.
     pub(super) kv: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Flags that must be understood and are not known here.
+    pub(super) unknown: Option<(&'static str, u32)>,
 }
 
 fn put(bytes: &mut Vec<u8>, numbers: &[u64]) {
@@ -51,15 +57,17 @@ impl OpenRecord {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(512);
         bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&[0; 8]);
+        // Checksum and length; flags that must be understood and flags that may be ignored: none yet; the number of this
+        // segment, put in by `seal`.
+        put(&mut bytes, &[0, 0, 0, self.highest]);
         count(&mut bytes, self.living.len());
         count(&mut bytes, self.kv.len());
-        // The number of this segment, put in by `seal`, and eight bytes for later.
         put(&mut bytes, &[0, 0]);
         for part in &self.living {
             let (low, high) = part.ids.unwrap_or((u64::MAX, 0));
             put(&mut bytes, &[part.number, part.generation, part.size, part.live_end, part.mark, low, high]);
             count(&mut bytes, part.torn.len());
+            // Flags: none yet.
             count(&mut bytes, 0);
             for (from, to) in &part.torn {
                 put(&mut bytes, &[*from, *to]);
@@ -78,13 +86,15 @@ impl OpenRecord {
     }
 
     fn decode(bytes: &[u8], own: u64) -> Option<Self> {
-        let mut cursor = Cursor::new(bytes.get(16..)?);
-        let (living, keys) = (cursor.u32()?, cursor.u32()?);
+        let unknown = |what, flags: u32| Some((what, flags & MUST)).filter(|(_, bits)| *bits != 0);
+        let mut cursor = Cursor::new(bytes.get(24..)?);
         if cursor.u64()? != own {
             return None;
         }
-        cursor.u64()?;
-        let mut record = Self::default();
+        let mut record = Self { highest: cursor.u64()?, ..Self::default() };
+        record.unknown = unknown("open record flags", get_u32(bytes, 16));
+        let (living, keys) = (cursor.u32()?, cursor.u32()?);
+        cursor.take(16)?;
         for _ in 0..living {
             let mut part = Living {
                 number: cursor.u64()?,
@@ -97,7 +107,7 @@ impl OpenRecord {
             let (low, high) = (cursor.u64()?, cursor.u64()?);
             part.ids = (low <= high).then_some((low, high));
             let torn = cursor.u32()?;
-            cursor.u32()?;
+            record.unknown = record.unknown.or(unknown("flags of a living segment", cursor.u32()?));
             for _ in 0..torn {
                 part.torn.push((cursor.u64()?, cursor.u64()?));
             }
@@ -156,13 +166,20 @@ mod tests {
         let living =
             Living { number: 3, ids: Some((4, 9)), torn: vec![(8, 16), (32, 40)], ..Living::default() };
         let kv = BTreeMap::from([(vec![0], vec![1, 2, 3]), (vec![4, 4], vec![])]);
-        let record = OpenRecord { living: vec![living, Living::default()], kv };
+        let record = OpenRecord { highest: 12, living: vec![living, Living::default()], kv, unknown: None };
         let mut bytes = record.encode();
         seal(&mut bytes, 8, 77, RECORD_AT);
         assert_eq!(length_of(&bytes), Some(bytes.len()));
         assert_eq!(open(&bytes, 77, RECORD_AT, 8), Some(record));
         for (seed, at, own) in [(78, RECORD_AT, 8), (77, RECORD_AT + 8, 8), (77, RECORD_AT, 9)] {
             assert_eq!(open(&bytes, seed, at, own), None);
+        }
+        // The flags of the record, then those of its first living segment.
+        for (at, must) in [(16, true), (18, false), (64 + 56 + 4, true), (64 + 56 + 6, false)] {
+            let mut bytes = bytes.clone();
+            bytes[at] = 1;
+            seal(&mut bytes, 8, 77, RECORD_AT);
+            assert_eq!(open(&bytes, 77, RECORD_AT, 8).unwrap().unknown.is_some(), must, "{at}");
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::disk::{Disk, DiskFile};
 use super::error::LogError;
+use super::footer;
 use super::frame;
 use super::handles::Handles;
 use super::index::Index;
@@ -199,7 +200,7 @@ impl Recovery<'_> {
         for part in living {
             if let Some(file) = self.headless.remove(&part.number) {
                 let (generation, number, size) = (part.generation, part.number, part.size);
-                let header = Header { identity, generation, number, size };
+                let header = Header { identity, generation, number, size, recycled: false };
                 let record =
                     read_record(file.as_ref(), header.seed(), number).map_err(self.read_failed(number))?;
                 self.files.insert(number, Candidate { header, file, record });
@@ -210,7 +211,11 @@ impl Recovery<'_> {
 
     fn replay(&mut self, identity: Identity, authority: Option<u64>) -> Result<(), LogError> {
         let record = authority.and_then(|number| self.files.get(&number)?.record.as_ref());
+        if let Some((what, bits)) = record.and_then(|(record, _)| record.unknown) {
+            return Err(LogError::UnknownFeature { what, bits });
+        }
         let mut living = record.map(|(record, _)| record.living.clone()).unwrap_or_default();
+        self.index.highest = record.map_or(0, |(record, _)| record.highest);
         self.index.kv = record.map(|(record, _)| record.kv.clone()).unwrap_or_default();
         let listed: BTreeSet<u64> = living.iter().map(|part| part.number).collect();
         let last_listed = listed.last().map_or(0, |number| number.saturating_add(1));
@@ -241,6 +246,7 @@ impl Recovery<'_> {
         }
         self.let_go(&living);
         self.report_missing(&living);
+        self.forget_lost();
         let in_use: BTreeSet<u64> = living.iter().map(|part| part.number).collect();
         let dead =
             self.files.keys().filter(|number| !in_use.contains(number)).map(|number| segment::name(*number));
@@ -292,7 +298,8 @@ impl Recovery<'_> {
         let handle = Arc::clone(&file.file);
         let mut window = Window::new(handle.as_ref()).map_err(&failed)?;
         let to = listed.then_some(part.live_end);
-        let stretch = Stretch { seed, from, to, torn: &part.torn };
+        let most = footer::seal_at(file.header.size);
+        let stretch = Stretch { seed, from, to, most, torn: &part.torn };
         let index = &mut self.index;
         let found = scan::scan(&mut window, &stretch, |at, head, payload| {
             if let Some((what, bits)) = head.unknown() {
@@ -345,7 +352,8 @@ fn read_record(file: &dyn DiskFile, seed: u32, number: u64) -> io::Result<Option
 /// Whether a frame says that this segment was synced while it was in use: then its record had been durable.
 fn proves_its_record(file: &Candidate) -> io::Result<bool> {
     let mut window = Window::new(file.file.as_ref())?;
-    let stretch = Stretch { seed: file.header.seed(), from: RECORD_AT, to: None, torn: &[] };
+    let most = footer::seal_at(file.header.size);
+    let stretch = Stretch { seed: file.header.seed(), from: RECORD_AT, to: None, most, torn: &[] };
     let found = scan::scan::<io::Error>(&mut window, &stretch, |_, _, _| Ok(()))?;
     Ok(found.mark > 0)
 }

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use super::core::{Active, Append, Core, Turn};
 use super::error::LogError;
+use super::footer::{self, Seal};
 use super::frame::HEAD;
 use super::open_record::{self, Living, OpenRecord};
 use super::segment::{self, RECORD_AT, SMALLEST, Segment};
@@ -20,22 +21,28 @@ impl Core {
     /// Puts the next segment into use, with room for `need` bytes.
     pub(super) fn rotate(&self, turn: &mut Turn, need: usize) -> Result<(), LogError> {
         let _rotating = Rotating::begin(&self.append);
-        // CRASH: a segment is durable before its successor exists, so only the last one can have a doubtful tail.
-        self.sync()?;
         let old = self.append.lock().active.as_ref().map(|active| (active.segment.number(), active.end));
         let mut record = self.record(old).encode();
         if record.len() > LARGEST_RECORD {
             return Err(LogError::TooLarge { bytes: record.len() as u64 });
         }
         let frames = open_record::frames_at(record.len() as u64);
-        let spare = self.pool.take(self, frames + (need + HEAD) as u64)?;
+        let spare = self.pool.take(self, footer::size_for(frames + (need + HEAD) as u64))?;
         // It may have been made before the thread's next sync failed.
         self.check_poison()?;
-        // CRASH: once any part of an open record may be on disk, what the old segment says behind the live end given
-        // there would not be believed: nothing more goes into it, even if this fails.
-        if let Some(active) = &mut self.append.lock().active {
-            active.sealed = true;
+        if let Some(active) = &mut self.append.lock().active
+            && let Err(error) = self.end_life(active)
+        {
+            self.pool.discard(&spare);
+            return Err(error);
         }
+        // CRASH: a segment is durable before its successor exists, so only the last one can have a doubtful tail.
+        if let Err(error) = self.sync() {
+            self.pool.discard(&spare);
+            return Err(error);
+        }
+        // CRASH: once any part of an open record may be on disk, what the old segment says behind the live end given
+        // there would not be believed: nothing more goes into it, even if this fails. `end_life` has seen to it.
         for at in [RECORD_AT, open_record::second_at(record.len() as u64)] {
             open_record::seal(&mut record, spare.number(), spare.seed, at);
             if let Err(error) = spare.file.write_all_at(&record, at) {
@@ -66,6 +73,36 @@ impl Core {
         Ok(())
     }
 
+    /// Ends what is written to the active segment: behind its last frame the footer, at the end of the file the seal.
+    ///
+    /// A footer spares a later open the reading, and is left out where there is no room for it.
+    pub(super) fn end_life(&self, active: &mut Active) -> Result<(), LogError> {
+        if active.sealed {
+            return Ok(());
+        }
+        active.sealed = true;
+        let segment = &active.segment;
+        let (number, at) = (segment.number(), footer::seal_at(segment.header.size));
+        let Some(bytes) = self.index.read().footer(number, active.end) else { return Ok(()) };
+        let seal = Seal { offset: active.end, length: bytes.len() as u64 };
+        if seal.offset + seal.length > at {
+            return Ok(());
+        }
+        let seal = seal.encode(number, segment.seed, at);
+        for (bytes, at) in [(bytes.as_slice(), active.end), (seal.as_slice(), at)] {
+            match segment.file.write_all_at(bytes, at) {
+                Ok(()) => {}
+                Err(error) => {
+                    return match self.failed(LogError::write("pwrite", self.path_of(segment), error)) {
+                        LogError::NoSpace { .. } => Ok(()),
+                        error => Err(error),
+                    };
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// From now on the old segment is only read, and the new one is part of the log.
     fn put_into_use(&self, old: Option<(u64, u64)>, spare: &Arc<Segment>, about: Living) {
         let mut index = self.index.write();
@@ -91,7 +128,7 @@ impl Core {
         // Frames that let segments go lie in segments that are durable by now, so they are vouched for.
         let living =
             index.parts.values().filter(|part| !part.leaving).map(|part| part.about.clone()).collect();
-        OpenRecord { living, kv: index.kv.clone() }
+        OpenRecord { highest: index.highest, living, kv: index.kv.clone(), unknown: None }
     }
 }
 

@@ -78,8 +78,10 @@ pub(super) struct Found {
 pub(super) struct Stretch<'a> {
     pub(super) seed: u32,
     pub(super) from: u64,
-    /// The end, where somebody vouches for one; else the end of the file.
+    /// The end, where somebody vouches for one.
     pub(super) to: Option<u64>,
+    /// Where else the frames end, if the file goes that far.
+    pub(super) most: u64,
     /// Stretches that are known to be no frames.
     pub(super) torn: &'a [(u64, u64)],
 }
@@ -102,7 +104,7 @@ pub(super) fn scan<E: From<io::Error>>(
     stretch: &Stretch<'_>,
     mut each: impl FnMut(u64, &Head, &[u8]) -> Result<(), E>,
 ) -> Result<Found, E> {
-    let end = stretch.to.unwrap_or(window.len).min(window.len);
+    let end = stretch.to.unwrap_or(stretch.most).min(window.len);
     let cut = stretch.to.is_some_and(|to| to > window.len);
     let found = Found { end: stretch.from, junk_end: stretch.from, cut, ..Found::default() };
     let mut scan = Scan { window, seed: stretch.seed, end, found, bad_from: None, junk_id: None, bounded: 0 };
@@ -130,8 +132,13 @@ pub(super) fn scan<E: From<io::Error>>(
             at = next;
             continue;
         }
-        each(at, &head, &payload)?;
-        scan.valid(at, next, &head);
+        if head.kind == frame::FOOTER {
+            // It ends what the segment holds and is no part of it.
+            scan.close_bad(at);
+        } else {
+            each(at, &head, &payload)?;
+            scan.valid(at, next, &head);
+        }
         at = next;
     }
     scan.found.junk_end = scan.found.junk_end.max(scan.found.end);

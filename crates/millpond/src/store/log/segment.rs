@@ -24,6 +24,9 @@ const MAGIC: &[u8; 8] = b"MPONDSEG";
 const SUFFIX: &str = ".seg";
 const DIGITS: usize = 16;
 
+/// Flag of a header that may be ignored: behind the frames of this life lie bytes of a former one, not zeros.
+const RECYCLED: u32 = 1;
+
 /// Which queue a file belongs to.
 pub(super) type Identity = [u8; 16];
 
@@ -34,6 +37,8 @@ pub(super) struct Header {
     pub(super) generation: u64,
     pub(super) number: u64,
     pub(super) size: u64,
+    /// Behind the frames of this life may lie bytes of a former one.
+    pub(super) recycled: bool,
 }
 
 impl Header {
@@ -41,7 +46,8 @@ impl Header {
         let mut bytes = [0; HEADER];
         bytes[..8].copy_from_slice(MAGIC);
         bytes[8..12].copy_from_slice(&FORMAT.to_le_bytes());
-        // 12..16 must-understand flags, 16..20 may-ignore flags, 20..24 reserved: none yet.
+        // 12..16 flags that must be understood, 20..24 reserved: none yet.
+        bytes[16..20].copy_from_slice(&if self.recycled { RECYCLED } else { 0 }.to_le_bytes());
         bytes[24..40].copy_from_slice(&self.identity);
         bytes[40..48].copy_from_slice(&self.generation.to_le_bytes());
         bytes[48..56].copy_from_slice(&self.number.to_le_bytes());
@@ -66,6 +72,7 @@ impl Header {
                     generation: get_u64(copy, 40),
                     number: get_u64(copy, 48),
                     size: get_u64(copy, 56),
+                    recycled: get_u32(copy, 16) & RECYCLED != 0,
                 }));
             }
         }
@@ -168,7 +175,7 @@ mod tests {
 
     #[test]
     fn one_header_copy_is_enough_and_newer_ones_are_refused() {
-        let header = Header { identity: [7; 16], generation: 1, number: 2, size: SMALLEST };
+        let header = Header { identity: [7; 16], generation: 1, number: 2, size: SMALLEST, recycled: true };
         let mut file = vec![0; 2 * BLOCK_BYTES];
         file[..HEADER].copy_from_slice(&header.encode());
         file[BLOCK_BYTES..][..HEADER].copy_from_slice(&header.encode());

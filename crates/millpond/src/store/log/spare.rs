@@ -266,7 +266,8 @@ fn fill(core: &Core, number: u64, size: u64, temporary: &str) -> Result<Arc<Segm
     };
     let mut random = [0; 8];
     core.disk.random(&mut random).map_err(failed("getrandom"))?;
-    let header = Header { identity: core.identity, generation: u64::from_le_bytes(random), number, size };
+    let generation = u64::from_le_bytes(random);
+    let header = Header { identity: core.identity, generation, number, size, recycled: false };
     let file = core.disk.create(temporary).map_err(failed("openat"))?;
     let zeros = vec![0; FILL];
     let mut at = 0;

@@ -106,6 +106,32 @@ impl Recovery<'_> {
     }
 }
 
+impl Recovery<'_> {
+    /// Leaves out damage that was given up before.
+    pub(super) fn forget_lost(&mut self) {
+        let Self { index, report, .. } = self;
+        for (number, part) in index.parts.iter_mut().filter(|(_, part)| !part.lost.is_empty()) {
+            let name = segment::name(*number);
+            part.lost.sort_unstable();
+            report.damage.retain(|damage| {
+                damage.file != name || !is_covered(&part.lost, damage.offset, damage.offset + damage.bytes)
+            });
+            part.damaged = report.damage.iter().any(|damage| damage.file == name);
+        }
+    }
+}
+
+/// Whether sorted stretches cover `from..to` without a gap.
+fn is_covered(stretches: &[(u64, u64)], mut from: u64, to: u64) -> bool {
+    for (begin, end) in stretches.iter().filter(|(begin, end)| begin < end) {
+        if *begin > from {
+            break;
+        }
+        from = from.max(*end);
+    }
+    from >= to
+}
+
 /// The ids that may lie behind the last valid frame of a segment.
 fn rest_of(part: &Living, found: &Found) -> (Option<u64>, Option<u64>) {
     let Some((low, high)) = part.ids else { return (None, None) };

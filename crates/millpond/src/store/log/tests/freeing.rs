@@ -124,7 +124,7 @@ fn many_segments_need_few_descriptors() {
     for round in 0..2 {
         let store = open(dir.path());
         for id in 0..40 {
-            store.commit(&[Op::Put(&key::entry(round * 100 + id), &value(id, 50_000))], false).unwrap();
+            store.commit(&[Op::Put(&key::entry(round * 100 + id), &value(id, 45_000))], false).unwrap();
         }
         assert!(store.stats().segments >= 40);
         assert_eq!(contents(&store).len() as u64, (round + 1) * 40);

@@ -4,7 +4,9 @@ mod basic;
 mod crash;
 mod damage;
 mod faults;
+mod fixtures;
 mod freeing;
+mod golden;
 mod model;
 mod sim;
 
