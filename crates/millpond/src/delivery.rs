@@ -1,5 +1,6 @@
 //! Handing entries out and taking them back: the walk from the head, handles, acks and nacks.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use smallvec::{SmallVec, smallvec};
@@ -15,7 +16,8 @@ use crate::limits::SWEEP_BYTES_MAX;
 use crate::push::Taken;
 use crate::reserved::{Handle, Reserved};
 use crate::state::{Flight, Shared, State};
-use crate::sync::Arc;
+use crate::store::Memory;
+use crate::sync::{Arc, MutexGuard};
 
 /// An id that was picked and marked, and whose value is not read yet.
 #[derive(Clone, Copy)]
@@ -68,6 +70,39 @@ impl Shared {
                 _ if !items.is_empty() => return Ok(items),
                 Some(failure) => return Err(failure),
                 None => {}
+            }
+        }
+    }
+
+    /// The lowest ready entry: [`Shared::take`] of one, without lists.
+    pub(crate) fn take_one(self: &Arc<Self>) -> Result<Option<Reserved>, Failure> {
+        loop {
+            let mut state = self.state.lock();
+            if state.finishing {
+                return Err(PushError::Closed.into());
+            }
+            let settled = state.visible();
+            let Some(pick) = state.pick_next(settled, Instant::now()) else { return Ok(None) };
+            drop(state);
+            let found = match self.read_value(pick.id) {
+                Ok(Some((value, offset))) => {
+                    let read = Read { pick, value, offset };
+                    match self.confirm_one(&mut self.state.lock(), read) {
+                        Some(item) => return Ok(Some(item)),
+                        None => continue,
+                    }
+                }
+                Ok(None) => self.next_stored(pick.id),
+                Err(failure) => Err(failure),
+            };
+            match found {
+                Ok(next) => {
+                    self.skip_hole(pick, next, settled);
+                }
+                Err(failure) => {
+                    self.give_back(&[pick]);
+                    return Err(failure);
+                }
             }
         }
     }
@@ -138,25 +173,34 @@ impl Shared {
     fn confirm(self: &Arc<Self>, read: SmallVec<[Read; 1]>) -> Items {
         let mut items = Items::with_capacity(read.len());
         let mut state = self.state.lock();
-        for Read { pick, value, offset } in read {
-            match state.flights.get_mut(&pick.id) {
-                Some(flight) if flight.generation == pick.generation && flight.acking == 0 => {
-                    flight.bytes = value.len() as u64;
-                    state.counters.delivered += 1;
-                    state.counters.redelivered += u64::from(pick.deliveries > 1);
-                    let handle = Handle { id: pick.id, generation: pick.generation };
-                    items.push(Reserved::new(Arc::clone(self), handle, pick.deliveries, value, offset));
-                }
-                Some(_) => state.unpick(pick),
-                None => {}
-            }
-        }
+        items.extend(read.into_iter().filter_map(|read| self.confirm_one(&mut state, read)));
         items
+    }
+
+    fn confirm_one(self: &Arc<Self>, state: &mut State, read: Read) -> Option<Reserved> {
+        let Read { pick, value, offset } = read;
+        match state.flights.get_mut(&pick.id) {
+            Some(flight) if flight.generation == pick.generation && flight.acking == 0 => {
+                flight.bytes = value.len() as u64;
+                state.counters.delivered += 1;
+                state.counters.redelivered += u64::from(pick.deliveries > 1);
+                let handle = Handle { id: pick.id, generation: pick.generation };
+                Some(Reserved::new(Arc::clone(self), handle, pick.deliveries, value, offset))
+            }
+            Some(_) => {
+                state.unpick(pick);
+                None
+            }
+            None => None,
+        }
     }
 
     /// The value of entry `id` and where its payload begins.
     pub(crate) fn read_value(&self, id: u64) -> Result<Option<(Vec<u8>, usize)>, Failure> {
-        let value = self.call_read(Some(id), |store| store.get(&key::entry(id)))?;
+        let value = self.call_read(Some(id), |store| match store.memory() {
+            Some(memory) => Ok(memory.get(id)),
+            None => store.get(&key::entry(id)),
+        })?;
         let Some(value) = value else { return Ok(None) };
         match envelope::payload_offset(&value) {
             Ok(offset) => Ok(Some((value, offset))),
@@ -195,6 +239,15 @@ impl Shared {
             return Err(refusal.into());
         }
         self.start_committer(&mut state)?;
+        if let [handle] = *handles
+            && self.ack_durability == Durability::None
+            && let Some(memory) = self.store.memory()
+        {
+            let token = state.next_token;
+            let settled = self.ack_in_place(state, memory, handle);
+            let accepted = smallvec![settled.is_some()];
+            return Ok((accepted, Taken { token, settled: settled.or(Some(Ok(0))) }));
+        }
         let accepted: SmallVec<[bool; 1]> = match *handles {
             [handle] => smallvec![state.mark_acking(handle)],
             _ => handles.iter().map(|handle| state.mark_acking(*handle)).collect(),
@@ -237,6 +290,39 @@ impl Shared {
         }
         self.elect(&mut state);
         Ok((accepted, Taken { token, settled: None }))
+    }
+
+    /// An ack without durability of an entry in memory: one step, like [`Shared::push_in_place`]. `None`: the handle no
+    /// longer holds its item.
+    fn ack_in_place(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        memory: &dyn Memory,
+        handle: Handle,
+    ) -> Option<Result<u64, Failure>> {
+        if !state.mark_acking(handle) {
+            return None;
+        }
+        let (failure, removed) = match catch_unwind(AssertUnwindSafe(|| memory.remove(handle.id))) {
+            Ok(value) => {
+                state.remove(handle.id);
+                state.counters.count_commit();
+                (None, value)
+            }
+            Err(_) => {
+                let part = PartKind::Ack { start: 0, count: 1 };
+                (Some(Batch { deletes: smallvec![handle.id], ..Batch::of(part) }), None)
+            }
+        };
+        let outcome = if failure.is_none() && state.waiting.is_empty() && !state.closed {
+            drop(state);
+            Ok(())
+        } else {
+            self.end_in_place(state, failure)
+        };
+        // Its memory is given back without the lock.
+        drop(removed);
+        Some(outcome.map(|()| 1))
     }
 
     /// Acks by id; ids that are not stored are fine. One token, told the number removed.
@@ -293,19 +379,21 @@ impl Shared {
 
     /// A handle went away without a settle: its item goes back, or will when the ack under way fails.
     pub(crate) fn release(&self, handle: Handle) {
-        let mut settlements = Settlements::default();
         let mut state = self.state.lock();
         match state.flights.get_mut(&handle.id) {
-            Some(flight) if flight.generation == handle.generation && flight.acking > 0 => {
-                flight.orphaned = true;
-            }
             Some(flight) if flight.generation == handle.generation => {
-                state.return_to_ready(handle.id, true);
-                state.counters.nacked += 1;
-                self.wake_ready(&mut state, &mut settlements);
+                if flight.acking > 0 {
+                    flight.orphaned = true;
+                    return;
+                }
             }
-            _ => {}
+            // Settled, as it mostly is.
+            _ => return,
         }
+        state.return_to_ready(handle.id, true);
+        state.counters.nacked += 1;
+        let mut settlements = Settlements::default();
+        self.wake_ready(&mut state, &mut settlements);
         drop(state);
         settlements.tell();
     }
@@ -341,39 +429,39 @@ impl State {
         let mut picks = SmallVec::new();
         let visible = self.visible();
         let since = Instant::now();
-        while picks.len() < max {
-            // Returned ids lie below the cursor: they were delivered before.
-            let (id, before) = match self.returned.pop_first() {
-                Some(returned) => returned,
-                None if self.cursor < visible => {
-                    let id = self.cursor;
-                    self.cursor += 1;
-                    if self.flights.contains_key(&id) {
-                        continue;
-                    }
-                    (id, 0)
-                }
-                None => break,
-            };
-            let generation = self.next_generation;
-            self.next_generation += 1;
-            let deliveries = before.saturating_add(1);
-            self.flights.insert(
-                id,
-                Flight {
-                    generation,
-                    deliveries,
-                    acking: 0,
-                    orphaned: false,
-                    unsettled: false,
-                    bytes: 0,
-                    since,
-                },
-            );
-            self.in_flight += 1;
-            picks.push(Pick { id, generation, deliveries });
+        while picks.len() < max
+            && let Some(pick) = self.pick_next(visible, since)
+        {
+            picks.push(pick);
         }
         picks
+    }
+
+    /// Marks the lowest ready id.
+    fn pick_next(&mut self, visible: u64, since: Instant) -> Option<Pick> {
+        // Returned ids lie below the cursor: they were delivered before.
+        let (id, before) = loop {
+            if let Some(returned) = self.returned.pop_first() {
+                break returned;
+            }
+            if self.cursor >= visible {
+                return None;
+            }
+            let id = self.cursor;
+            self.cursor += 1;
+            if !self.flights.contains_key(&id) {
+                break (id, 0);
+            }
+        };
+        let generation = self.next_generation;
+        self.next_generation += 1;
+        let deliveries = before.saturating_add(1);
+        self.flights.insert(
+            id,
+            Flight { generation, deliveries, acking: 0, orphaned: false, unsettled: false, bytes: 0, since },
+        );
+        self.in_flight += 1;
+        Some(Pick { id, generation, deliveries })
     }
 
     /// The picked id is not stored: it is neither ready nor in flight. An ack of it that is applied and not settled

@@ -168,10 +168,7 @@ impl Shared {
                 let keeps = matches!(error.kind(), FailureKind::NoSpace | FailureKind::NotWritten);
                 (Failure::of_commit(&error), !keeps)
             }
-            Err(CommitFailure::Panic) => (
-                Failure::new(ErrorCode::Internal, Outcome::Unknown, "the store panicked during a commit"),
-                true,
-            ),
+            Err(CommitFailure::Panic) => (panic_failure(), true),
         };
         // A store that is not atomic may show parts of a failed commit: counts follow what readers see.
         let (mut there, mut gone) = (Vec::new(), Vec::new());
@@ -277,6 +274,17 @@ impl Shared {
         }
         state.grant(self.capacity, settlements);
         self.wake_ready(state, settlements);
+    }
+
+    /// Settles `batch` after a panic of the store's: what it left is not known, so nothing more is accepted.
+    pub(crate) fn settle_panicked(
+        &self,
+        state: &mut State,
+        batch: Batch,
+        settlements: &mut Settlements,
+    ) -> Failure {
+        self.settle_batch(state, batch, panicked(), settlements);
+        panic_failure()
     }
 
     fn settle_done(state: &mut State, mut batch: Batch, missing: &[u64], settlements: &mut Settlements) {
@@ -453,8 +461,11 @@ impl State {
 
 /// The verdict on a commit that a panic cut short.
 fn panicked() -> Verdict {
-    let failure = Failure::new(ErrorCode::Internal, Outcome::Unknown, "the store panicked during a commit");
-    Verdict::Failed { failure, poisons: true, there: Vec::new(), gone: Vec::new() }
+    Verdict::Failed { failure: panic_failure(), poisons: true, there: Vec::new(), gone: Vec::new() }
+}
+
+fn panic_failure() -> Failure {
+    Failure::new(ErrorCode::Internal, Outcome::Unknown, "the store panicked during a commit")
 }
 
 /// Why a store commit did not succeed.

@@ -1,5 +1,7 @@
 //! Taking pushes in: checks, slots, ids, the way into the line or among those who wait.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use smallvec::{SmallVec, smallvec};
 
 use crate::batch::{Batch, PartKind};
@@ -11,6 +13,7 @@ use crate::group_commit::Verdict;
 use crate::limits::{ID_MAX, PAYLOAD_BYTES_MAX, WAITING_BYTES_MAX};
 use crate::room::Load;
 use crate::state::{Shared, State, Waiting};
+use crate::store::Memory;
 use crate::sync::{Arc, MutexGuard};
 
 /// Payloads that lie one after another in one buffer.
@@ -109,6 +112,12 @@ impl Shared {
 
         let fits = self.fits_now(&state, &ends, admission);
         if fits == count && durability == Durability::None {
+            if count == 1
+                && let Some(memory) = self.store.memory()
+            {
+                let settled = self.push_in_place(state, memory, values);
+                return Ok(Some(Taken { token, settled: Some(settled) }));
+            }
             return Ok(Some(self.push_inline(state, token, values, &ends, completion)));
         }
         let completion = completion(token);
@@ -172,6 +181,59 @@ impl Shared {
         };
         let fits = fits.min(state.ids_left());
         if admission == Admission::Each || fits == count { fits } else { 0 }
+    }
+
+    /// A push without durability into memory: id, slot, value and settlement in one step.
+    ///
+    /// The lock is held across the call of the store, which clause 8 makes as good as a change of `state`; so the push
+    /// is never seen under way.
+    fn push_in_place(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        memory: &dyn Memory,
+        value: Vec<u8>,
+    ) -> Result<u64, Failure> {
+        let (id, bytes) = (state.next_id, value.len() as u64);
+        let failure = match catch_unwind(AssertUnwindSafe(|| memory.put(id, value))) {
+            Ok(()) => {
+                state.next_id += 1;
+                state.stored += 1;
+                state.stored_bytes += bytes;
+                state.counters.count_commit();
+                state.counters.pushed += 1;
+                if !state.lease_runs_low() && !state.is_awaited() {
+                    return Ok(id);
+                }
+                None
+            }
+            Err(_) => Some(Batch::of(PartKind::Push {
+                first: state.claim(Load { entries: 1, bytes }),
+                count: 1,
+                bytes,
+            })),
+        };
+        self.end_in_place(state, failure).map(|()| id)
+    }
+
+    /// What follows an operation in memory that somebody waits for, or that panicked: the rest of its settlement.
+    pub(crate) fn end_in_place(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        panicked: Option<Batch>,
+    ) -> Result<(), Failure> {
+        let mut settlements = Settlements::default();
+        let outcome = match panicked {
+            None => {
+                state.grant(self.capacity, &mut settlements);
+                self.wake_ready(&mut state, &mut settlements);
+                Ok(())
+            }
+            Some(batch) => Err(self.settle_panicked(&mut state, batch, &mut settlements)),
+        };
+        self.elect(&mut state);
+        drop(state);
+        settlements.tell();
+        outcome
     }
 
     /// A push without durability: on this thread if the store can do that without blocking, else in the line.

@@ -263,8 +263,7 @@ impl<T: ?Sized, C> Queue<T, C> {
     }
 
     pub(crate) fn take_one(&self) -> Result<Option<Reserved>, Failure> {
-        let mut items = self.shared().take(1)?;
-        Ok(items.pop())
+        self.shared().take_one()
     }
 
     pub(crate) fn take_timeout(&self, timeout: Duration) -> Result<Option<Reserved>, ReserveError> {

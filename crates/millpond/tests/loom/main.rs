@@ -10,6 +10,7 @@
 
 mod delivering;
 mod ending;
+mod memory;
 mod pushing;
 mod store;
 
