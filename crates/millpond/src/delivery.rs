@@ -1,6 +1,5 @@
 //! Handing entries out and taking them back: the walk from the head, handles, acks and nacks.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use smallvec::{SmallVec, smallvec};
@@ -16,8 +15,7 @@ use crate::limits::SWEEP_BYTES_MAX;
 use crate::push::Taken;
 use crate::reserved::{Handle, Reserved};
 use crate::state::{Flight, Shared, State};
-use crate::store::Memory;
-use crate::sync::{Arc, MutexGuard};
+use crate::sync::Arc;
 
 /// An id that was picked and marked, and whose value is not read yet.
 #[derive(Clone, Copy)]
@@ -246,7 +244,7 @@ impl Shared {
             let token = state.next_token;
             let settled = self.ack_in_place(state, memory, handle);
             let accepted = smallvec![settled.is_some()];
-            return Ok((accepted, Taken { token, settled: settled.or(Some(Ok(0))) }));
+            return Ok((accepted, Taken::settled(token, settled.unwrap_or(Ok(0)))));
         }
         let accepted: SmallVec<[bool; 1]> = match *handles {
             [handle] => smallvec![state.mark_acking(handle)],
@@ -259,7 +257,7 @@ impl Shared {
         let token = state.next_token;
         state.next_token += count;
         if ids.is_empty() {
-            return Ok((accepted, Taken { token, settled: Some(Ok(0)) }));
+            return Ok((accepted, Taken::settled(token, Ok(0))));
         }
         let part = |count: usize| PartKind::Ack { start: 0, count: u32::try_from(count).unwrap_or(u32::MAX) };
         match self.ack_durability {
@@ -267,7 +265,8 @@ impl Shared {
                 let part = part(ids.len());
                 let batch = Batch { deletes: ids, ..Batch::of(part) };
                 let settled = self.settle_inline(state, batch, || completion(token), Ok(1));
-                return Ok((accepted, Taken { token, settled }));
+                let taken = settled.map_or(Taken::waits(token), |outcome| Taken::settled(token, outcome));
+                return Ok((accepted, taken));
             }
             Durability::Sync => {
                 let completion = completion(token);
@@ -289,40 +288,7 @@ impl Shared {
             }
         }
         self.elect(&mut state);
-        Ok((accepted, Taken { token, settled: None }))
-    }
-
-    /// An ack without durability of an entry in memory: one step, like [`Shared::push_in_place`]. `None`: the handle no
-    /// longer holds its item.
-    fn ack_in_place(
-        &self,
-        mut state: MutexGuard<'_, State>,
-        memory: &dyn Memory,
-        handle: Handle,
-    ) -> Option<Result<u64, Failure>> {
-        if !state.mark_acking(handle) {
-            return None;
-        }
-        let (failure, removed) = match catch_unwind(AssertUnwindSafe(|| memory.remove(handle.id))) {
-            Ok(value) => {
-                state.remove(handle.id);
-                state.counters.count_commit();
-                (None, value)
-            }
-            Err(_) => {
-                let part = PartKind::Ack { start: 0, count: 1 };
-                (Some(Batch { deletes: smallvec![handle.id], ..Batch::of(part) }), None)
-            }
-        };
-        let outcome = if failure.is_none() && state.waiting.is_empty() && !state.closed {
-            drop(state);
-            Ok(())
-        } else {
-            self.end_in_place(state, failure)
-        };
-        // Its memory is given back without the lock.
-        drop(removed);
-        Some(outcome.map(|()| 1))
+        Ok((accepted, Taken::waits(token)))
     }
 
     /// Acks by id; ids that are not stored are fine. One token, told the number removed.
@@ -339,7 +305,7 @@ impl Shared {
         let token = state.next_token;
         state.next_token += 1;
         if ids.is_empty() {
-            return Ok(Taken { token, settled: Some(Ok(0)) });
+            return Ok(Taken::settled(token, Ok(0)));
         }
         for &id in ids {
             state.mark_acking_by_id(id);
@@ -352,7 +318,7 @@ impl Shared {
             batch.add_part(completion(token), PartKind::AckIds { start, count });
         }
         self.elect(&mut state);
-        Ok(Taken { token, settled: None })
+        Ok(Taken::waits(token))
     }
 
     /// Puts an item back in its place. False when it was settled already, or an ack of it is under way.
@@ -458,7 +424,16 @@ impl State {
         let deliveries = before.saturating_add(1);
         self.flights.insert(
             id,
-            Flight { generation, deliveries, acking: 0, orphaned: false, unsettled: false, bytes: 0, since },
+            Flight {
+                generation,
+                deliveries,
+                acking: 0,
+                by_handle: false,
+                orphaned: false,
+                unsettled: false,
+                bytes: 0,
+                since,
+            },
         );
         self.in_flight += 1;
         Some(Pick { id, generation, deliveries })
@@ -503,10 +478,11 @@ impl State {
         }
     }
 
-    fn mark_acking(&mut self, handle: Handle) -> bool {
+    pub(crate) fn mark_acking(&mut self, handle: Handle) -> bool {
         match self.flights.get_mut(&handle.id) {
             Some(flight) if flight.generation == handle.generation && flight.acking == 0 => {
                 flight.acking = 1;
+                flight.by_handle = true;
                 true
             }
             _ => false,
@@ -521,6 +497,7 @@ impl State {
             generation: 0,
             deliveries: deliveries.unwrap_or(0),
             acking: 0,
+            by_handle: false,
             orphaned: false,
             unsettled: false,
             bytes: 0,
@@ -542,6 +519,20 @@ impl State {
         }
         self.counters.acked += 1;
         true
+    }
+
+    /// Whether an ack by handle of this entry came first and is not settled. Both are told, but one removal is told once,
+    /// also when the commit of the later ack was the first.
+    pub(crate) fn is_removed_by_handle(&self, id: u64) -> bool {
+        self.flights.get(&id).is_some_and(|flight| flight.by_handle)
+    }
+
+    /// The ack by handle of this entry failed.
+    pub(crate) fn unack_handle(&mut self, id: u64) {
+        if let Some(flight) = self.flights.get_mut(&id) {
+            flight.by_handle = false;
+        }
+        self.unack(id);
     }
 
     /// One ack by id found nothing. Then there is nothing to put back, unless the entry was on its way meanwhile or

@@ -1,11 +1,9 @@
 //! Taking pushes in: checks, slots, ids, the way into the line or among those who wait.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use smallvec::{SmallVec, smallvec};
 
 use crate::batch::{Batch, PartKind};
-use crate::completion::{Completion, Settlements};
+use crate::completion::{Completion, Settlements, SharedOutcome};
 use crate::durability::Durability;
 use crate::envelope;
 use crate::error::{Failure, PushError};
@@ -13,7 +11,6 @@ use crate::group_commit::Verdict;
 use crate::limits::{ID_MAX, PAYLOAD_BYTES_MAX, WAITING_BYTES_MAX};
 use crate::room::Load;
 use crate::state::{Shared, State, Waiting};
-use crate::store::Memory;
 use crate::sync::{Arc, MutexGuard};
 
 /// Payloads that lie one after another in one buffer.
@@ -43,6 +40,18 @@ pub(crate) struct Taken {
     pub(crate) token: u64,
     /// Settled on this thread; nobody is told again.
     pub(crate) settled: Option<Result<u64, Failure>>,
+    /// The thread follows in a batch that another one leads: what it waits for, and its outcome if that is a success.
+    pub(crate) follows: Option<(Arc<SharedOutcome>, u64)>,
+}
+
+impl Taken {
+    pub(crate) fn settled(token: u64, outcome: Result<u64, Failure>) -> Self {
+        Self { token, settled: Some(outcome), follows: None }
+    }
+
+    pub(crate) fn waits(token: u64) -> Self {
+        Self { token, settled: None, follows: None }
+    }
 }
 
 impl Payloads<'_> {
@@ -80,13 +89,14 @@ impl Payloads<'_> {
 }
 
 impl Shared {
-    /// Takes pushes in. `completion` is told for the token it is given; `Ok(None)` only for [`Admission::Now`] on a
-    /// full queue.
+    /// Takes pushes in. `completion` is told for the token it is given, unless the caller, a thread that parks, may
+    /// follow in a batch and does. `Ok(None)` only for [`Admission::Now`] on a full queue.
     pub(crate) fn submit(
         self: &Arc<Self>,
         payloads: Payloads<'_>,
         admission: Admission,
         durability: Option<Durability>,
+        may_follow: bool,
         completion: impl FnOnce(u64) -> Completion,
     ) -> Result<Option<Taken>, PushError> {
         payloads.check()?;
@@ -107,7 +117,7 @@ impl Shared {
         let token = state.next_token;
         state.next_token += count;
         if count == 0 {
-            return Ok(Some(Taken { token, settled: Some(Ok(state.next_id)) }));
+            return Ok(Some(Taken::settled(token, Ok(state.next_id))));
         }
 
         let fits = self.fits_now(&state, &ends, admission);
@@ -116,17 +126,23 @@ impl Shared {
                 && let Some(memory) = self.store.memory()
             {
                 let settled = self.push_in_place(state, memory, values);
-                return Ok(Some(Taken { token, settled: Some(settled) }));
+                return Ok(Some(Taken::settled(token, settled)));
             }
             return Ok(Some(self.push_inline(state, token, values, &ends, completion)));
         }
-        let completion = completion(token);
+        let joins = may_follow && fits == count && durability == Durability::Group;
+        let joins = joins && state.line.back().is_some_and(|last| last.takes_follower(values.len()));
+        let completion = if joins { Completion::Nobody } else { completion(token) };
+        let mut follows = None;
         if fits > 0 {
             let (now, _) = ends.split_at(usize::try_from(fits).unwrap_or(ends.len()));
             let end = now.last().copied().unwrap_or(0);
             let first = state.claim(Load::new(now.len(), end));
             let whole = admission != Admission::Each;
             state.enqueue_push(first, values.get(..end).unwrap_or(&[]), now, durability, &completion, whole);
+            if joins && let Some(batch) = state.line.back_mut() {
+                follows = Some((batch.follow(), first));
+            }
         }
         let mut settlements = Settlements::default();
         if fits < count {
@@ -138,7 +154,7 @@ impl Shared {
         self.elect(&mut state);
         drop(state);
         settlements.tell();
-        Ok(Some(Taken { token, settled: None }))
+        Ok(Some(Taken { follows, ..Taken::waits(token) }))
     }
 
     /// Refuses what could never be taken in.
@@ -183,59 +199,6 @@ impl Shared {
         if admission == Admission::Each || fits == count { fits } else { 0 }
     }
 
-    /// A push without durability into memory: id, slot, value and settlement in one step.
-    ///
-    /// The lock is held across the call of the store, which clause 8 makes as good as a change of `state`; so the push
-    /// is never seen under way.
-    fn push_in_place(
-        &self,
-        mut state: MutexGuard<'_, State>,
-        memory: &dyn Memory,
-        value: Vec<u8>,
-    ) -> Result<u64, Failure> {
-        let (id, bytes) = (state.next_id, value.len() as u64);
-        let failure = match catch_unwind(AssertUnwindSafe(|| memory.put(id, value))) {
-            Ok(()) => {
-                state.next_id += 1;
-                state.stored += 1;
-                state.stored_bytes += bytes;
-                state.counters.count_commit();
-                state.counters.pushed += 1;
-                if !state.lease_runs_low() && !state.is_awaited() {
-                    return Ok(id);
-                }
-                None
-            }
-            Err(_) => Some(Batch::of(PartKind::Push {
-                first: state.claim(Load { entries: 1, bytes }),
-                count: 1,
-                bytes,
-            })),
-        };
-        self.end_in_place(state, failure).map(|()| id)
-    }
-
-    /// What follows an operation in memory that somebody waits for, or that panicked: the rest of its settlement.
-    pub(crate) fn end_in_place(
-        &self,
-        mut state: MutexGuard<'_, State>,
-        panicked: Option<Batch>,
-    ) -> Result<(), Failure> {
-        let mut settlements = Settlements::default();
-        let outcome = match panicked {
-            None => {
-                state.grant(self.capacity, &mut settlements);
-                self.wake_ready(&mut state, &mut settlements);
-                Ok(())
-            }
-            Some(batch) => Err(self.settle_panicked(&mut state, batch, &mut settlements)),
-        };
-        self.elect(&mut state);
-        drop(state);
-        settlements.tell();
-        outcome
-    }
-
     /// A push without durability: on this thread if the store can do that without blocking, else in the line.
     fn push_inline(
         self: &Arc<Self>,
@@ -254,7 +217,7 @@ impl Shared {
         };
         let batch = Batch { values, puts, ..Batch::of(part) };
         self.settle_inline(state, batch, || completion(token), Ok(first))
-            .map_or(Taken { token, settled: None }, |settled| Taken { token, settled: Some(settled) })
+            .map_or(Taken::waits(token), |settled| Taken::settled(token, settled))
     }
 
     /// Commits `batch`, which holds one part without completion, on this thread; the outcome is `success` or the

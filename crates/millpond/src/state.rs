@@ -84,6 +84,8 @@ pub(crate) struct State {
     /// The thread that makes the commit under way and tells of it.
     pub(crate) leader: Option<ThreadId>,
     pub(crate) committer_elected: bool,
+    /// How many threads waited for the last commit.
+    pub(crate) woken: u32,
     /// Commits on their callers' threads that have not been settled.
     pub(crate) inline: u32,
 
@@ -116,6 +118,8 @@ pub(crate) struct Flight {
     pub(crate) deliveries: u32,
     /// Acks under way. While there is one the entry is neither ready nor nackable.
     pub(crate) acking: u32,
+    /// One of these acks is by handle: it came first, so the removal is its own.
+    pub(crate) by_handle: bool,
     /// Its handle was dropped while an ack was under way.
     pub(crate) orphaned: bool,
     /// Its push was not settled when it was acked by id, so that a look-up that finds nothing proves nothing.

@@ -12,6 +12,13 @@ pub(crate) struct MutexGuard<'a, T>(Option<loom::sync::MutexGuard<'a, T>>);
 
 pub(crate) struct Condvar(loom::sync::Condvar);
 
+/// A door that is opened once.
+#[derive(Default)]
+pub(crate) struct Latch {
+    open: Mutex<bool>,
+    opened: Condvar,
+}
+
 /// How a wait with a deadline ended.
 pub(crate) struct WaitTimeoutResult(bool);
 
@@ -22,6 +29,20 @@ impl<T> Mutex<T> {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         MutexGuard(Some(self.0.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+impl Latch {
+    pub(crate) fn open(&self) {
+        *self.open.lock() = true;
+        self.opened.notify_all();
+    }
+
+    pub(crate) fn wait(&self) {
+        let mut open = self.open.lock();
+        while !*open {
+            self.opened.wait(&mut open);
+        }
     }
 }
 
