@@ -43,6 +43,11 @@ loom:
     RUSTFLAGS="--cfg loom" cargo nextest run --cargo-profile loom -p millpond --test loom \
         --target-dir target/loom --no-capture
 
+# Models with more threads than loom can finish, by schedules at random; prints how many. MILLPOND_SCHEDULES=N tries more.
+shuttle:
+    RUSTFLAGS="--cfg loom --cfg shuttle" cargo nextest run --cargo-profile loom -p millpond --test shuttle \
+        --target-dir target/shuttle --no-capture
+
 sanitized := "cargo +nightly test --target x86_64-unknown-linux-gnu"
 tsan_suppressions := justfile_directory() / "crates/millpond/tests/tsan/suppressions.txt"
 

@@ -18,6 +18,11 @@ const command = (line, env = {}) => {
   return () => run(program, args, { env })
 }
 
+const schedules = command(
+  'cargo nextest run --locked -p millpond --test shuttle --cargo-profile loom --target-dir target/shuttle --no-capture',
+  { RUSTFLAGS: '--cfg loom --cfg shuttle' },
+)
+
 /**
  * @param {boolean} quick
  * @returns {readonly [name: string, step: () => Promise<void>][]}
@@ -32,6 +37,7 @@ function stepsOf(quick) {
     ['Rust lint', command(`cargo clippy ${workspace} --all-targets -- -D warnings`)],
     ['Rust tests', command(`cargo nextest run ${workspace} --profile ${isCi ? 'ci' : 'default'}`)],
     ['Rust documentation tests', command(`cargo test --doc ${workspace}`)],
+    ['schedules at random', schedules],
     ['Rust documentation', command(`cargo doc --no-deps ${workspace}`, { RUSTDOCFLAGS: '-D warnings' })],
     ['instructions of hot paths', command('node scripts/instructions.mjs')],
     ['TypeScript format', command('npm run --silent format:check')],

@@ -5,12 +5,14 @@ use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
 use std::time::Instant;
 
-pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+use super::checker;
+
+pub(crate) struct Mutex<T>(checker::sync::Mutex<T>);
 
 /// Empty only while a condition variable holds the guard.
-pub(crate) struct MutexGuard<'a, T>(Option<loom::sync::MutexGuard<'a, T>>);
+pub(crate) struct MutexGuard<'a, T>(Option<checker::sync::MutexGuard<'a, T>>);
 
-pub(crate) struct Condvar(loom::sync::Condvar);
+pub(crate) struct Condvar(checker::sync::Condvar);
 
 /// A door that is opened once.
 #[derive(Default)]
@@ -24,7 +26,7 @@ pub(crate) struct WaitTimeoutResult(bool);
 
 impl<T> Mutex<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self(loom::sync::Mutex::new(value))
+        Self(checker::sync::Mutex::new(value))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
@@ -74,7 +76,7 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 
 impl Condvar {
     pub(crate) fn new() -> Self {
-        Self(loom::sync::Condvar::new())
+        Self(checker::sync::Condvar::new())
     }
 
     pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {

@@ -5,9 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use loom::sync::Mutex;
 use millpond::key;
 use millpond::store::{FailureKind, Memory, Op, Pair, Store};
+
+use crate::sync::Mutex;
 
 /// The part that is looked at from outside.
 pub(crate) struct Disk {
