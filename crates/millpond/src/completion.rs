@@ -197,10 +197,13 @@ impl SharedOutcome {
     }
 }
 
+/// A batch that threads follow, and how it ended.
+type SettledBatch = (Arc<SharedOutcome>, Result<(), Failure>);
+
 /// What one commit (or one refusal) settled, gathered under the lock and told after it.
 #[derive(Default)]
 pub(crate) struct Settlements {
-    batches: SmallVec<[(Arc<SharedOutcome>, Result<(), Failure>); 1]>,
+    batches: SmallVec<[SettledBatch; 1]>,
     tickets: Vec<(Arc<Ticket>, Result<u64, Failure>)>,
     ports: Vec<(Arc<PortSink>, Vec<Settled>)>,
     wakers: Vec<Waker>,

@@ -259,21 +259,22 @@ impl Shared {
         if ids.is_empty() {
             return Ok((accepted, Taken::settled(token, Ok(0))));
         }
-        let part = |count: usize| PartKind::Ack { start: 0, count: u32::try_from(count).unwrap_or(u32::MAX) };
+        let part_of =
+            |count: usize| PartKind::Ack { start: 0, count: u32::try_from(count).unwrap_or(u32::MAX) };
         match self.ack_durability {
             Durability::None => {
-                let part = part(ids.len());
+                let part = part_of(ids.len());
                 let batch = Batch { deletes: ids, ..Batch::of(part) };
                 let settled = self.settle_inline(state, batch, || completion(token), Ok(1));
-                let taken = settled.map_or(Taken::waits(token), |outcome| Taken::settled(token, outcome));
-                return Ok((accepted, taken));
+                let answer = settled.map_or(Taken::waits(token), |outcome| Taken::settled(token, outcome));
+                return Ok((accepted, answer));
             }
             Durability::Sync => {
                 let completion = completion(token);
                 for (id, offset) in ids.into_iter().zip(0u64..) {
                     let mut batch =
                         Batch { durable: true, sealed: true, deletes: smallvec![id], ..Batch::default() };
-                    batch.add_part(completion.at(offset), part(1));
+                    batch.add_part(completion.at(offset), part_of(1));
                     state.line.push_back(batch);
                 }
             }

@@ -61,16 +61,14 @@ impl Shared {
         if !state.mark_acking(handle) {
             return None;
         }
-        let (failure, removed) = match catch_unwind(AssertUnwindSafe(|| memory.remove(handle.id))) {
-            Ok(value) => {
-                state.remove(handle.id);
-                state.counters.count_commit();
-                (None, value)
-            }
-            Err(_) => {
-                let part = PartKind::Ack { start: 0, count: 1 };
-                (Some(Batch { deletes: smallvec![handle.id], ..Batch::of(part) }), None)
-            }
+        let taken_out = catch_unwind(AssertUnwindSafe(|| memory.remove(handle.id)));
+        let (failure, removed) = if let Ok(value) = taken_out {
+            state.remove(handle.id);
+            state.counters.count_commit();
+            (None, value)
+        } else {
+            let part = PartKind::Ack { start: 0, count: 1 };
+            (Some(Batch { deletes: smallvec![handle.id], ..Batch::of(part) }), None)
         };
         let outcome = if failure.is_none() && state.waiting.is_empty() && !state.closed {
             drop(state);

@@ -13,7 +13,7 @@ pub(crate) struct Latch(AtomicU32);
 impl Latch {
     pub(crate) fn open(&self) {
         self.0.store(OPEN, Ordering::Release);
-        atomic_wait::wake_all(&self.0);
+        atomic_wait::wake_all(&raw const self.0);
     }
 
     pub(crate) fn wait(&self) {
