@@ -38,6 +38,10 @@ deny:
 advisories:
     cargo deny check advisories
 
+# Power cuts and disk errors on real file systems (root; qemu-utils, e2fsprogs, xfsprogs): everything; --quick without RocksDB and sled.
+power-cut *flags:
+    node scripts/block-rig.mjs --full {{flags}}
+
 # The models of the core in crates/millpond/tests/loom, each in a process of its own; prints the executions.
 loom:
     RUSTFLAGS="--cfg loom" cargo nextest run --cargo-profile loom -p millpond --test loom \
