@@ -192,8 +192,14 @@ impl Footer {
                 longest: get_u32(block, 36),
             });
         }
+        // A bitmap says much in little room: more ranges than the segment can have entries are not kept.
+        let most = usize_of(end / frame::HEAD as u64).min(usize_of(offset));
         for _ in 0..pieces {
-            pieces::decode(&mut cursor, |first, last| footer.live.push((first, last)))?;
+            pieces::decode(&mut cursor, |first, last| {
+                if footer.live.len() < most {
+                    footer.live.push((first, last));
+                }
+            })?;
         }
         for _ in 0..keys {
             let (length, value) = (cursor.u32()?, cursor.u32()?);
