@@ -231,7 +231,7 @@ fn beside_empty(verdicts: &mut Verdicts, folder: &Path, full: &Path) {
         println!("{name}: {small:.0} ns on an empty queue, {large:.0} ns on the backlog");
         verdicts.check(&format!("{name} at the backlog beside empty"), large / small, "x", 1.25);
         match &counted {
-            [Some(small), Some(large)] if small.len() == large.len() && small.len() > 8 => {
+            [Some(small), Some(large)] if small.len() == large.len() && small.len() > 7 => {
                 // The second round; the part before each mark is what the mark before it began.
                 let (small, large) = (small[5 + part], large[5 + part]);
                 let each = |count: f64| count / f64::from(u32::try_from(ROUND).unwrap());
@@ -266,7 +266,7 @@ fn short_queue(verdicts: &mut Verdicts, folder: &Path) {
         1.0,
     );
     drop(queue);
-    match instructions(folder, &["cycles", folder.join("counted").to_str().unwrap()]) {
+    match instructions(folder, &["cycles", folder.join("counted").to_str().unwrap(), &CYCLES.to_string()]) {
         Some(parts) if parts.len() > 10 => {
             verdicts.check("cycles: instructions, last 100,000 beside first", parts[10] / parts[1], "x", 1.1);
         }
@@ -301,7 +301,9 @@ fn main() -> ExitCode {
                 round(&queue);
             }
         }
-        ["cycles", path] => drop(cycles(path.as_ref(), CYCLES)),
+        ["cycles", path, count] => {
+            cycles(path.as_ref(), count.parse().unwrap());
+        }
         [folder] => return all(folder.as_ref(), ITEMS),
         [folder, items] => return all(folder.as_ref(), items.parse().unwrap()),
         _ => {
