@@ -127,7 +127,9 @@ mod tests {
     fn a_set_larger_than_its_segment_is_none() {
         let of = |ids: &[(u64, u64)]| {
             let mut carried = Carried::new(1);
-            ids.iter().for_each(|(first, last)| carried.add(*first, *last));
+            for (first, last) in ids {
+                carried.add(*first, *last);
+            }
             carried
         };
         assert!(of(&[(1, 10)]).fits(240) && !of(&[(1, 11)]).fits(240));
