@@ -43,7 +43,7 @@ pub use any::StoreError;
 pub use library_error::LibraryError;
 #[cfg(feature = "testing")]
 pub(crate) use log::testing as log_testing;
-pub use log::{Disk, DiskFile, DiskLock, LogError, LogOptions, LogStore};
+pub use log::{Disk, DiskFile, DiskLock, LogError, LogOptions, LogStore, OpenProgress};
 pub use mem::MemStore;
 #[cfg(feature = "redb")]
 pub use redb::RedbStore;
