@@ -113,6 +113,11 @@ impl Recovery<'_> {
         self.disk.path().join(segment::name(number))
     }
 
+    /// The size of a file as its header has it.
+    pub(super) fn size_of(&self, number: u64) -> Option<u64> {
+        self.files.get(&number).map(|file| file.header.size)
+    }
+
     fn read_failed(&self, number: u64) -> impl Fn(io::Error) -> LogError + use<> {
         let path = self.path(number);
         move |error| LogError::io("pread", path.clone(), error)
@@ -250,6 +255,7 @@ impl Recovery<'_> {
                 }
             }
         }
+        self.report_short_spares(&living)?;
         living.sort_by_key(|part| part.number);
         // What the authority lists was synced before the authority was written.
         self.sync(living.iter().filter(|part| part.number >= own))?;
@@ -270,6 +276,23 @@ impl Recovery<'_> {
             Some(newest) => self.index.parts.contains_key(&newest.number),
             None => self.report.damage.is_empty(),
         };
+        Ok(())
+    }
+
+    /// A file has its full size before it has its name: one that is shorter, and in which nothing tells whether it was
+    /// in use, may have lost what was.
+    fn report_short_spares(&mut self, living: &[Living]) -> Result<(), LogError> {
+        let newest = living.iter().map(|part| part.number).max().unwrap_or(0);
+        let mut short = Vec::new();
+        for (number, file) in self.files.range(newest.saturating_add(1)..) {
+            let len = file.file.len().map_err(self.read_failed(*number))?;
+            if len < file.header.size {
+                short.push((*number, (len, file.header.size)));
+            }
+        }
+        for (number, range) in short {
+            self.damaged(number, range, (None, None), "the file is too short");
+        }
         Ok(())
     }
 

@@ -113,7 +113,8 @@ struct Scan<'a, 'f> {
     found: Found,
     /// Where the current bad stretch began.
     bad_from: Option<u64>,
-    junk_id: Option<u64>,
+    /// The last entry whose header checks and whose payload does not, with its begin and its end.
+    junk: Option<(u64, u64, u64)>,
     /// How many bad stretches have seen the entry behind them.
     bounded: usize,
 }
@@ -127,7 +128,7 @@ pub(super) fn scan<E: From<io::Error>>(
     let end = stretch.to.unwrap_or(stretch.most).min(window.len);
     let cut = stretch.to.is_some_and(|to| to > window.len);
     let found = Found { end: stretch.from, junk_end: stretch.from, cut, ..Found::default() };
-    let mut scan = Scan { window, seed: stretch.seed, end, found, bad_from: None, junk_id: None, bounded: 0 };
+    let mut scan = Scan { window, seed: stretch.seed, end, found, bad_from: None, junk: None, bounded: 0 };
     let mut torn = stretch.torn.iter().peekable();
     let mut at = stretch.from;
     let mut payload = Vec::new();
@@ -148,7 +149,7 @@ pub(super) fn scan<E: From<io::Error>>(
             // The header is of this life and place, so no other frame begins before `next`.
             scan.bad_from.get_or_insert(at);
             scan.found.junk_end = next.min(end);
-            scan.junk_id = (head.kind == frame::ENTRY).then_some(head.id);
+            scan.junk = (head.kind == frame::ENTRY).then_some((head.id, at, next));
             at = next;
             continue;
         }
@@ -162,7 +163,7 @@ pub(super) fn scan<E: From<io::Error>>(
         at = next;
     }
     scan.found.junk_end = scan.found.junk_end.max(scan.found.end);
-    scan.found.junk_id = scan.junk_id;
+    scan.found.junk_id = scan.junk.map(|(id, ..)| id);
     Ok(scan.found)
 }
 
@@ -214,16 +215,19 @@ impl Scan<'_, '_> {
     }
 
     fn close_bad(&mut self, to: u64) {
-        let junk_id = self.junk_id.take();
+        let junk = self.junk.take();
         if let Some(from) = self.bad_from.take().filter(|from| *from < to) {
             let before = self.found.last_id.map(|id| id.saturating_add(1));
-            self.found.bad.push(Bad { from, to, low: before.or(junk_id), high: junk_id });
+            // Where one frame is the whole stretch, its header tells all; else other entries may be beside it.
+            let only = junk.filter(|(_, begin, end)| (*begin, *end) == (from, to)).map(|(id, ..)| id);
+            self.found.bad.push(Bad { from, to, low: only.or(before), high: only });
         }
     }
 
     /// Bounds the bad stretches since the entry before by this one.
     fn bound(&mut self, id: u64) {
-        for bad in &mut self.found.bad[self.bounded..] {
+        let open = self.found.bad[self.bounded..].iter_mut().filter(|bad| bad.high.is_none());
+        for bad in open {
             let high = id.checked_sub(1);
             if bad.low.is_some_and(|low| high < Some(low)) {
                 (bad.low, bad.high) = (None, None);

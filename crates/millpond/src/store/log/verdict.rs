@@ -17,7 +17,7 @@ impl Recovery<'_> {
         // Torn stretches may end the segment; then there is nothing behind the last frame.
         let end = part.torn.iter().map(|(_, to)| *to).fold(found.end, u64::max);
         if end < part.live_end {
-            let ids = found.junk_id.map_or_else(|| rest_of(part, found), |id| (Some(id), Some(id)));
+            let ids = rest_of(part, found);
             let reason = if found.cut { "the file is too short" } else { "a stretch does not check" };
             self.damaged(part.number, (found.end, part.live_end), ids, reason);
         }
@@ -45,9 +45,14 @@ impl Recovery<'_> {
             }
         }
         if found.end < mark {
-            let ids = (found.junk_id, found.junk_id);
+            // Nobody says how many entries were behind the one whose header is left.
+            let ids = (found.junk_id.or(found.last_id.map(|id| id.saturating_add(1))), None);
             let reason = if len < mark { "the file is too short" } else { "a stretch does not check" };
             self.damaged(number, (found.end, mark), ids, reason);
+        } else if let Some(size) = self.size_of(number).filter(|size| len < *size) {
+            // No crash makes a file shorter: what was cut off may have been acknowledged.
+            let ids = (found.junk_id.or(found.last_id.map(|id| id.saturating_add(1))), None);
+            self.damaged(number, (len, size), ids, "the file is too short");
         }
         self.report.dropped_tail_bytes += found.junk_end.saturating_sub(found.end.max(mark));
         self.report.clean = found.closed && found.junk_end == found.end;
@@ -132,9 +137,10 @@ fn is_covered(stretches: &[(u64, u64)], mut from: u64, to: u64) -> bool {
     from >= to
 }
 
-/// The ids that may lie behind the last valid frame of a segment.
+/// The ids that may lie behind the last valid frame of a segment. The header of the first may be left; others may
+/// follow it.
 fn rest_of(part: &Living, found: &Found) -> (Option<u64>, Option<u64>) {
-    let Some((low, high)) = part.ids else { return (None, None) };
-    let first = found.last_id.map_or(low, |id| id.saturating_add(1));
+    let Some((low, high)) = part.ids else { return (found.junk_id, None) };
+    let first = found.junk_id.or(found.last_id.map(|id| id.saturating_add(1))).unwrap_or(low);
     if first <= high { (Some(first), Some(high)) } else { (None, None) }
 }
