@@ -12,4 +12,5 @@ mod again;
 mod budget;
 mod images;
 mod long;
+mod rot;
 mod short;

@@ -1,0 +1,307 @@
+//! R10: bytes that change by themselves. Nothing wrong is ever delivered, everything undamaged is, and what is missing
+//! is reported; a strict open refuses whatever is reported.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use millpond::key::{self, Key};
+use millpond::store::{LogError, LogOptions, LogStore, Op, RecoveryReport, Store};
+use millpond::testing;
+use millpond_testkit::life::TINY;
+use millpond_testkit::random::Random;
+use millpond_testkit::sim_disk::{Medium, SimDisk};
+
+use crate::budget::{Run, budget};
+
+const SEGMENT: u64 = 64 * 1024;
+/// A frame is its value and at most this much before and behind it: header, padding.
+const FRAME: u64 = 64;
+
+/// A log whose every byte is known.
+struct Whole {
+    medium: Medium,
+    values: BTreeMap<u64, Vec<u8>>,
+    acked: BTreeSet<u64>,
+    /// Where each value lies.
+    places: BTreeMap<u64, (String, Range<u64>)>,
+    /// Segments in use, oldest first.
+    files: Vec<String>,
+    /// The last batch before an unclean end is all that nothing vouches for.
+    last: Option<u64>,
+    /// Judgements so far.
+    looks: Cell<u64>,
+}
+
+/// Three segments with entries of all sizes, some acked from the same segment and some from a later one.
+fn whole(random: &mut Random, closes: bool) -> Whole {
+    let disk = SimDisk::on(Medium::default(), random.next_u64());
+    let store = testing::open_by_hand(Arc::new(disk.clone()), TINY).unwrap();
+    let (mut values, mut acked) = (BTreeMap::new(), BTreeSet::new());
+    let mut id = 0;
+    for segment in 0..3 {
+        for _ in 0..70 {
+            id += 1;
+            let length = 24 + if random.below(10) == 0 { random.below(4000) } else { random.below(200) };
+            let mut bytes = Vec::new();
+            while (bytes.len() as u64) < length {
+                bytes.extend_from_slice(&random.next_u64().to_le_bytes());
+            }
+            store.commit(&[Op::Put(&key::entry(id), &bytes)], true).unwrap();
+            values.insert(id, bytes);
+            let old = 1 + random.below(id);
+            if random.below(3) == 0 && acked.insert(old) {
+                store.commit(&[Op::Delete(&key::entry(old))], true).unwrap();
+            }
+        }
+        if segment < 2 {
+            testing::rotate(&store).unwrap();
+        }
+    }
+    id += 1;
+    store.commit(&[Op::Put(&key::entry(id), b"the last batch of all, here")], true).unwrap();
+    values.insert(id, b"the last batch of all, here".to_vec());
+    if closes {
+        store.close().unwrap();
+    }
+    let medium = disk.kill();
+    let files = medium.files();
+    let places = values.iter().map(|(id, value)| {
+        let found = files.iter().find_map(|(name, bytes)| {
+            let at = bytes.windows(value.len()).position(|window| window == value)? as u64;
+            Some((name.clone(), at..at + value.len() as u64))
+        });
+        (*id, found.unwrap())
+    });
+    let places: BTreeMap<_, _> = places.collect();
+    let used: BTreeSet<String> = places.values().map(|(name, _)| name.clone()).collect();
+    assert_eq!(used.len(), 3, "three segments hold entries");
+    let files = used.into_iter().collect();
+    Whole { medium, values, acked, places, files, last: (!closes).then_some(id), looks: Cell::new(0) }
+}
+
+/// What a damaged log gave.
+struct Found {
+    entries: BTreeMap<u64, Vec<u8>>,
+    /// Entries whose reading failed, each of which is a report.
+    unreadable: BTreeSet<u64>,
+    report: RecoveryReport,
+}
+
+fn open(medium: &Medium, strict: bool) -> Result<LogStore, LogError> {
+    let disk = SimDisk::on(medium.clone(), 1);
+    testing::open_by_hand(Arc::new(disk), LogOptions { strict, ..TINY })
+}
+
+fn read(medium: &Medium) -> Result<Found, String> {
+    let store = open(medium, false).map_err(|error| format!("open failed: {error}"))?;
+    let mut found = Found { entries: BTreeMap::new(), unreadable: BTreeSet::new(), report: store.recovery() };
+    let mut from = key::entry(0).to_vec();
+    while let Some(key) = store.next_key(&from).map_err(|error| format!("next_key failed: {error}"))? {
+        if let Ok(Key::Entry(id)) = Key::parse(&key) {
+            match store.get(&key) {
+                Ok(Some(value)) => drop(found.entries.insert(id, value)),
+                Ok(None) => return Err(format!("entry {id} is there and has no value")),
+                Err(LogError::Corrupt { .. }) => drop(found.unreadable.insert(id)),
+                Err(error) => return Err(format!("entry {id}: {error}")),
+            }
+        }
+        from.clone_from(&key);
+        from.push(0);
+    }
+    Ok(found)
+}
+
+impl Whole {
+    /// Holds a damaged log against the whole one. `hits` says whether a stretch of a file was touched.
+    fn judge(&self, medium: &Medium, hits: impl Fn(&str, Range<u64>) -> bool) -> Result<bool, String> {
+        self.looks.set(self.looks.get() + 1);
+        let found = read(medium)?;
+        let reported = !found.report.damage.is_empty() || !found.unreadable.is_empty();
+        let touched = |id: &u64| {
+            let (file, place) = &self.places[id];
+            hits(file, place.start.saturating_sub(FRAME)..place.end + FRAME)
+        };
+        for (id, value) in &found.entries {
+            if self.values.get(id) != Some(value) {
+                return Err(format!("entry {id} has other bytes than were put"));
+            }
+            if self.acked.contains(id) && !reported {
+                return Err(format!("entry {id} came back, and no damage is reported"));
+            }
+        }
+        for id in self.values.keys().filter(|id| !self.acked.contains(id)) {
+            if found.entries.contains_key(id) {
+                continue;
+            }
+            if !touched(id) {
+                return Err(format!("entry {id} is missing and was not touched: {:?}", found.report));
+            }
+            let is_torn = self.last == Some(*id) && found.report.dropped_tail_bytes > 0;
+            if !reported && !is_torn {
+                return Err(format!("entry {id} is missing and nothing is reported: {:?}", found.report));
+            }
+            let names = |low: Option<u64>, high: Option<u64>| {
+                low.is_none_or(|low| low <= *id) && high.is_none_or(|high| *id <= high)
+            };
+            let named = found.report.damage.iter().any(|damage| names(damage.first_id, damage.last_id));
+            if !found.unreadable.contains(id) && !named && !is_torn {
+                return Err(format!("no report names entry {id}: {:?}", found.report));
+            }
+        }
+        // That nothing is refused without a report is looked at now and then only: an open takes its time.
+        if found.report.damage.is_empty() && !self.looks.get().is_multiple_of(8) {
+            return Ok(reported);
+        }
+        let is_refused = matches!(open(medium, true), Err(LogError::Corrupt { .. }));
+        if is_refused == found.report.damage.is_empty() {
+            return Err(format!("strict refused: {is_refused}, reported: {:?}", found.report));
+        }
+        Ok(reported)
+    }
+
+    /// One changed byte.
+    fn judge_byte(&self, file: &str, at: u64, change: impl FnOnce(u8) -> u8) -> Result<bool, String> {
+        let mut medium = self.medium.clone();
+        medium.set_byte(file, at, change);
+        self.judge(&medium, |name, range| name == file && range.contains(&at))
+    }
+}
+
+/// Every `stride`th of `0..count`, from `offset`.
+fn every(count: u64, stride: u64, offset: u64) -> impl Iterator<Item = u64> {
+    (offset % stride..count).step_by(usize::try_from(stride).unwrap())
+}
+
+#[test]
+fn r10_no_flipped_bit_and_no_cut_goes_unnoticed() {
+    let (run, mut random) = Run::begin("R10 flips and cuts");
+    // One in so many; 1 is every bit of a segment.
+    let stride = budget(997, 31, 1);
+    let (mut flips, mut cuts, mut reports) = (0, 0, 0_u64);
+    for closes in [true, false] {
+        let whole = whole(&mut random, closes);
+        for (place, file) in whole.files.iter().enumerate() {
+            // The middle one in full, a share of the others.
+            let stride = if place == 1 && closes { stride } else { stride * 16 };
+            let offset = random.next_u64();
+            for bit in every(SEGMENT * 8, stride, offset) {
+                let judged = whole.judge_byte(file, bit / 8, |byte| byte ^ (1 << (bit % 8)));
+                reports += u64::from(judged.unwrap_or_else(|error| {
+                    panic!("MILLPOND_SEED={} closes {closes} {file} bit {bit}: {error}", run.seed)
+                }));
+                flips += 1;
+            }
+            for length in every(SEGMENT, stride, offset) {
+                let mut medium = whole.medium.clone();
+                medium.truncate(file, length);
+                let judged = whole.judge(&medium, |name, range| name == file && range.end > length);
+                reports += u64::from(judged.unwrap_or_else(|error| {
+                    panic!("MILLPOND_SEED={} closes {closes} {file} cut to {length}: {error}", run.seed)
+                }));
+                cuts += 1;
+            }
+        }
+    }
+    assert!(reports > 0);
+    run.end(&[("flipped bits", flips), ("cuts", cuts), ("of both reported", reports)]);
+}
+
+#[test]
+fn r10_no_byte_of_a_header_is_trusted_alone() {
+    let (run, mut random) = Run::begin("R10 header bytes");
+    let whole = whole(&mut random, true);
+    let stride = budget(211, 13, 1);
+    let mut tried = 0;
+    for file in &whole.files {
+        let bytes = whole.medium.files().remove(file).unwrap();
+        // Headers, open records and the first frames.
+        let used = (0..20 * 1024).filter(|at| bytes[*at] != 0);
+        for at in used {
+            for value in every(256, stride, random.next_u64()) {
+                let value = u8::try_from(value).unwrap();
+                let judged = whole.judge_byte(file, at as u64, |_| value);
+                judged.unwrap_or_else(|error| {
+                    panic!("MILLPOND_SEED={} {file} byte {at} = {value}: {error}", run.seed)
+                });
+                tried += 1;
+            }
+        }
+    }
+    run.end(&[("bytes replaced", tried)]);
+}
+
+#[test]
+fn r10_damaged_sectors_and_confused_files_are_reported() {
+    let (run, mut random) = Run::begin("R10 sectors and files");
+    let mut sectors = 0;
+    for round in 0..budget(60, 300, 1000) {
+        let whole = whole(&mut random, round % 2 == 0);
+        let (mut medium, mut hit) = (whole.medium.clone(), BTreeSet::new());
+        let contents = medium.files();
+        for _ in 0..=random.below(20) {
+            let file = &whole.files[usize::try_from(random.below(3)).unwrap()];
+            let sector = random.below(SEGMENT / 512);
+            let from = random.below(SEGMENT / 512) * 512;
+            let kind = random.below(3);
+            for at in 0..512 {
+                let byte = match kind {
+                    0 => 0,
+                    1 => u8::try_from(random.below(256)).unwrap(),
+                    // A write that went to the wrong place.
+                    _ => contents[file][usize::try_from(from + at).unwrap()],
+                };
+                medium.set_byte(file, sector * 512 + at, |_| byte);
+            }
+            hit.insert((file.clone(), sector));
+            sectors += 1;
+        }
+        let hits = |name: &str, range: Range<u64>| {
+            (range.start / 512..=(range.end - 1) / 512).any(|sector| hit.contains(&(name.to_owned(), sector)))
+        };
+        whole
+            .judge(&medium, hits)
+            .unwrap_or_else(|error| panic!("MILLPOND_SEED={} round {round}, {hit:?}: {error}", run.seed));
+    }
+    let whole = whole(&mut random, true);
+    let mut files = 0;
+    for one in &whole.files {
+        for other in &whole.files {
+            for what in ["swap", "copy", "remove"] {
+                let mut medium = whole.medium.clone();
+                match what {
+                    _ if one == other && what != "remove" => continue,
+                    "swap" => {
+                        medium.move_over(one, "away");
+                        medium.move_over(other, one);
+                        medium.move_over("away", other);
+                    }
+                    "copy" => medium.copy_over(one, other),
+                    _ => medium.remove(one),
+                }
+                let newest = whole.files.last().unwrap();
+                let loses_newest = match what {
+                    "swap" => one == newest || other == newest,
+                    "copy" => other == newest,
+                    _ => one == newest,
+                };
+                // A whole newest segment that is gone leaves no trace in what is left: that is said in the format.
+                if loses_newest && what == "remove" {
+                    read(&medium).unwrap();
+                    continue;
+                }
+                let hits = |name: &str, _| match what {
+                    "swap" => name == one || name == other,
+                    "copy" => name == other,
+                    _ => name == one,
+                };
+                whole.judge(&medium, hits).unwrap_or_else(|error| {
+                    panic!("MILLPOND_SEED={} {what} {one} {other}: {error}", run.seed)
+                });
+                files += 1;
+            }
+        }
+    }
+    run.end(&[("sectors damaged", sectors), ("files swapped, copied or removed", files)]);
+}
