@@ -30,6 +30,15 @@ fmt:
     cargo fmt --all
     npm run format
 
+# Every crash row of the simulated disk in full; prints what was tried, with the seeds.
+crash:
+    MILLPOND_CRASH=full cargo nextest run --locked -p millpond-testkit --no-default-features --features planted \
+        --test crash --cargo-profile crash --profile crash
+
+# Plants one fault at a time; the crash suite must find each. Prints which test found which.
+mutants:
+    node scripts/planted.mjs
+
 # Licences, sources and bans of the Rust dependencies (needs cargo-deny: cargo install cargo-deny --locked).
 deny:
     cargo deny check bans licenses sources

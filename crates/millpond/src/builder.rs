@@ -10,6 +10,7 @@ use crate::meta::{self, Meta, MetaError};
 use crate::queue::Queue;
 use crate::room::{Capacity, Load};
 use crate::state::{Counters, Shared, State, Threads};
+use crate::store::planted::{self, Fault};
 use crate::store::{AnyStore, Store, Summary};
 use crate::sync::{Arc, Condvar, Mutex};
 
@@ -179,7 +180,8 @@ impl Builder {
 /// The first id this open gives out: above everything that may have been given out before.
 fn next_id(meta: &Meta, summary: &Summary, damaged: bool) -> u64 {
     let above_stored = summary.last.map_or(1, |last| last.saturating_add(1));
-    let next = meta.ceiling.max(above_stored).max(1);
+    let ceiling = if planted::is(Fault::ReuseIdAfterDrain) { 1 } else { meta.ceiling };
+    let next = ceiling.max(above_stored).max(1);
     let gap = if damaged { DAMAGE_ID_GAP } else { 0 };
     next.saturating_add(gap).min(ID_MAX + 1)
 }

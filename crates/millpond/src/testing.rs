@@ -1,6 +1,7 @@
 //! Doors for Millpond's own tests and fuzz targets. No public API: everything here may change in any version.
 
 pub use crate::store::log_testing::{frame_at, open_by_hand, rotate, work};
+pub use crate::store::planted::{FAULTS, Fault};
 use crate::{envelope, meta};
 
 /// Where the payload begins in a stored value.

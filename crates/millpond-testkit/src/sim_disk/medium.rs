@@ -96,6 +96,15 @@ impl Medium {
         }
     }
 
+    /// Replaces bytes of a file, durably, as far as it goes.
+    pub fn overwrite(&mut self, name: &str, offset: u64, bytes: &[u8]) {
+        let Some(inode) = self.names.get(name).copied() else { return };
+        let room = self.inodes[&inode].cached.len.saturating_sub(offset);
+        let count = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
+        self.write(inode, &bytes[..count], offset);
+        self.sync(inode);
+    }
+
     /// Cuts a file, durably.
     pub fn truncate(&mut self, name: &str, len: u64) {
         let Some(inode) = self.names.get(name) else { return };

@@ -11,6 +11,7 @@
 mod again;
 mod budget;
 mod images;
+mod io_errors;
 mod long;
 mod rot;
 mod short;

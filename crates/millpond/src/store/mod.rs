@@ -41,6 +41,7 @@ pub(crate) use any::AnyStore;
 pub use any::StoreError;
 #[cfg(any(feature = "redb", feature = "sled", feature = "rocksdb"))]
 pub use library_error::LibraryError;
+pub(crate) use log::planted;
 #[cfg(feature = "testing")]
 pub(crate) use log::testing as log_testing;
 pub use log::{Disk, DiskFile, DiskLock, LogError, LogOptions, LogStore, OpenProgress};

@@ -3,8 +3,10 @@
 use super::error::LogError;
 use super::frame;
 use super::freed;
+use super::held::HeldFor;
 use super::index::Index;
 use super::pieces;
+use super::planted::{self, Fault};
 use crate::key::{self, Key};
 use crate::store::Op;
 
@@ -91,7 +93,9 @@ impl Batch {
         for number in frees {
             if let Some(part) = index.parts.get(number) {
                 let start = frame::begin(&mut self.bytes, frame::FREED, 0, *number);
-                freed::encode(&mut self.bytes, part.segment.header.generation, &part.held);
+                let nothing = HeldFor::default();
+                let held = if planted::is(Fault::FreeBeforeForwarding) { &nothing } else { &part.held };
+                freed::encode(&mut self.bytes, part.segment.header.generation, held);
                 frame::finish(&mut self.bytes, start);
             }
         }

@@ -15,6 +15,7 @@ use super::footer;
 use super::frame::HEAD;
 use super::handles::Handles;
 use super::index::Index;
+use super::planted::{self, Fault};
 use super::reader::{self, Reader};
 use super::segment::{self, Identity, SMALLEST, Segment};
 use super::spare::Pool;
@@ -272,11 +273,13 @@ impl Core {
     /// Appends a batch and says where it lies. With `apply` it is visible before the next one can be written.
     fn write(&self, active: &mut Active, batch: &mut Batch, apply: bool) -> Result<(u64, u64), LogError> {
         let (segment, at) = (&active.segment, active.end);
-        batch.seal(active.synced, segment.seed, at);
+        let mark = if planted::is(Fault::VouchForUnsynced) { at } else { active.synced };
+        batch.seal(mark, segment.seed, at);
         if let Err(error) = segment.file.write_all_at(batch.bytes(), at) {
             // CRASH: parts of the batch may be on disk, so nothing is ever written behind or over them; the next open
             // record puts the live end before them.
-            active.sealed = true;
+            active.sealed = !planted::is(Fault::AppendBehindTornTail);
+            active.end += if active.sealed { 0 } else { batch.bytes().len() as u64 };
             return Err(self.failed(LogError::write("pwrite", self.path_of(segment), error)));
         }
         active.end += batch.bytes().len() as u64;
@@ -295,7 +298,12 @@ impl Core {
         };
         self.syncs.fetch_add(1, Ordering::Relaxed);
         // ORDER: the append lock is free meanwhile, so others write on; the mark stays where the end was before.
-        if let Err(error) = segment.file.sync_data() {
+        let skips = planted::is(Fault::SkipDataSync) && !self.append.lock().rotating;
+        let synced = if skips { Ok(()) } else { segment.file.sync_data() };
+        let retries = planted::is(Fault::RetryFailedSync);
+        if let Err(error) =
+            synced.or_else(|error| if retries { segment.file.sync_data() } else { Err(error) })
+        {
             return Err(self.failed(LogError::io("fdatasync", self.path_of(&segment), error)));
         }
         if let Some(active) = &mut self.append.lock().active {
@@ -311,7 +319,8 @@ impl Core {
             None => return,
         };
         if !self.index.read().freed.is_empty() {
-            let released = self.index.write().vouch(number, synced);
+            let upto = if planted::is(Fault::UnlinkBeforeFreedIsDurable) { u64::MAX } else { synced };
+            let released = self.index.write().vouch(number, upto);
             self.pool.release(released);
         }
         self.look_for_drained(number);

@@ -28,6 +28,7 @@ mod lost;
 mod open_record;
 mod part;
 mod pieces;
+pub(crate) mod planted;
 mod progress;
 mod reader;
 mod real_disk;

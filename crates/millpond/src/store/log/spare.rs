@@ -11,6 +11,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::core::Core;
 use super::error::LogError;
+use super::planted::{self, Fault};
 use super::segment::{self, BLOCK, Header, SMALLEST, Segment};
 
 /// Spares kept ready.
@@ -266,6 +267,9 @@ fn fill(core: &Core, number: u64, size: u64, temporary: &str) -> Result<Arc<Segm
     };
     let mut random = [0; 8];
     core.disk.random(&mut random).map_err(failed("getrandom"))?;
+    if planted::is(Fault::ReuseGeneration) {
+        random = [1; 8];
+    }
     let generation = u64::from_le_bytes(random);
     let header = Header { identity: core.identity, generation, number, size, recycled: false };
     let file = core.disk.create(temporary).map_err(failed("openat"))?;
@@ -282,8 +286,12 @@ fn fill(core: &Core, number: u64, size: u64, temporary: &str) -> Result<Arc<Segm
     for start in [0, BLOCK] {
         file.write_all_at(&header.encode(), start).map_err(failed("pwrite"))?;
     }
-    file.sync_all().map_err(|error| LogError::io("fsync", path.clone(), error))?;
+    let skips = planted::is(Fault::SkipSpareSync);
+    let synced = if skips { Ok(()) } else { file.sync_all() };
+    synced.map_err(|error| LogError::io("fsync", path.clone(), error))?;
     core.disk.rename_new(temporary, &segment::name(number)).map_err(failed("renameat2"))?;
-    core.disk.sync_dir().map_err(|error| LogError::io("fsync", core.disk.path().to_path_buf(), error))?;
+    let skips = planted::is(Fault::SkipDirectorySync);
+    let synced = if skips { Ok(()) } else { core.disk.sync_dir() };
+    synced.map_err(|error| LogError::io("fsync", core.disk.path().to_path_buf(), error))?;
     Ok(Arc::new(Segment::new(header, file, 0)))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::freed::Freed;
 use super::open_record::Living;
+use super::planted::{self, Fault};
 use super::recover::Recovery;
 use super::scan::Found;
 use super::segment;
@@ -60,7 +61,7 @@ impl Recovery<'_> {
         if let Some(part) = self.index.parts.get_mut(&number) {
             part.about.live_end = found.end.max(mark).max(from);
             part.about.mark = mark;
-            part.about.torn = torn;
+            part.about.torn = if planted::is(Fault::ForgetTornStretches) { Vec::new() } else { torn };
         }
     }
 

@@ -58,7 +58,10 @@ fn o01_every_cut_of_the_tail() {
             let report = store.recovery();
             // A crash leaves no shorter file, so that is said.
             assert_eq!(report.damage.is_empty(), noise, "cut {cut}: {report:?}");
-            assert!(report.damage.iter().all(|damage| damage.reason == "the file is too short"), "{report:?}");
+            assert!(
+                report.damage.iter().all(|damage| damage.reason == "the file is too short"),
+                "{report:?}"
+            );
             if cut < end - 24 && cut > last + 48 && !noise {
                 assert!(report.dropped_tail_bytes > 0 || found.len() == 20, "cut {cut}");
             }
