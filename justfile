@@ -39,6 +39,14 @@ crash:
 mutants:
     node scripts/planted.mjs
 
+# Each fuzz target for so many hours (needs the nightly toolchain; builds cargo-fuzz where it is missing).
+fuzz hours="1":
+    node scripts/fuzz.mjs --seconds $(({{hours}} * 3600))
+
+# cargo-mutants on recovery, appending and stopping (needs cargo-mutants: cargo install cargo-mutants --locked).
+cargo-mutants shard="0/1":
+    cargo mutants --shard {{shard}} --no-shuffle -o target
+
 # Licences, sources and bans of the Rust dependencies (needs cargo-deny: cargo install cargo-deny --locked).
 deny:
     cargo deny check bans licenses sources

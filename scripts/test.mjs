@@ -4,6 +4,7 @@ import { runBlockRig } from './block-rig.mjs'
 import { run } from './command.mjs'
 import { Failure, NotRun, runMain, say } from './failure.mjs'
 import { flagsOf } from './flags.mjs'
+import { fuzz } from './fuzz.mjs'
 import { crashTests, findPlanted } from './planted.mjs'
 import { setUp } from './setup.mjs'
 import { checkSnippets } from './snippets.mjs'
@@ -43,6 +44,7 @@ function stepsOf(quick) {
     ['Rust documentation', command(`cargo doc --no-deps ${workspace}`, { RUSTDOCFLAGS: '-D warnings' })],
     ['crashes on a simulated disk', () => run('cargo', crashTests, { env: { MILLPOND_CRASH: 'slice' } })],
     ['planted faults', () => findPlanted({ slice: true })],
+    ['fuzz targets', () => fuzz({ seconds: 30 })],
     ['instructions of hot paths', command('node scripts/instructions.mjs')],
     ['TypeScript format', command('npm run --silent format:check')],
     ['TypeScript lint', command('npm run --silent lint')],

@@ -1,6 +1,8 @@
 //! Doors for Millpond's own tests and fuzz targets. No public API: everything here may change in any version.
 
-pub use crate::store::log_testing::{frame_at, open_by_hand, rotate, work};
+pub use crate::store::log_testing::{
+    FileLife, forge_frame, frame_at, is_entry, open_by_hand, rotate, seal_record, seed_of, work,
+};
 pub use crate::store::planted::{FAULTS, Fault};
 use crate::{envelope, meta};
 
@@ -15,4 +17,9 @@ pub fn payload_offset(value: &[u8]) -> Result<usize, &'static str> {
 /// The id ceiling and the codec of a meta record, if it is one this version reads.
 pub fn decode_meta(bytes: &[u8]) -> Option<(u64, String)> {
     meta::Meta::decode(bytes).ok().map(|meta| (meta.ceiling, meta.codec))
+}
+
+/// A meta record.
+pub fn encode_meta(ceiling: u64, codec: &str) -> Vec<u8> {
+    meta::Meta { ceiling, codec: codec.to_owned(), may_ignore: 0 }.encode()
 }

@@ -28,8 +28,8 @@ struct Whole {
     places: BTreeMap<u64, (String, Range<u64>)>,
     /// Segments in use, oldest first.
     files: Vec<String>,
-    /// The last batch before an unclean end is all that nothing vouches for.
-    last: Option<u64>,
+    /// After an unclean end nothing vouches for the last batch.
+    closes: bool,
     /// Judgements so far.
     looks: Cell<u64>,
 }
@@ -78,7 +78,7 @@ fn whole(random: &mut Random, closes: bool) -> Whole {
     let used: BTreeSet<String> = places.values().map(|(name, _)| name.clone()).collect();
     assert_eq!(used.len(), 3, "three segments hold entries");
     let files = used.into_iter().collect();
-    Whole { medium, values, acked, places, files, last: (!closes).then_some(id), looks: Cell::new(0) }
+    Whole { medium, values, acked, places, files, closes, looks: Cell::new(0) }
 }
 
 /// What a damaged log gave.
@@ -138,7 +138,16 @@ impl Whole {
             if !touched(id) {
                 return Err(format!("entry {id} is missing and was not touched: {:?}", found.report));
             }
-            let is_torn = self.last == Some(*id) && found.report.dropped_tail_bytes > 0;
+            // Marks lie in the batches behind: where all of these were hit too, nothing vouches for this one.
+            let (file, place) = &self.places[id];
+            let behind = |other: &u64| {
+                let (other_file, other_place) = &self.places[other];
+                other_file == file && other_place.start > place.start
+            };
+            let is_last = self.files.last() == Some(file) && !self.closes;
+            let is_torn = is_last
+                && found.report.dropped_tail_bytes > 0
+                && self.values.keys().filter(|other| behind(other)).all(touched);
             if !reported && !is_torn {
                 return Err(format!("entry {id} is missing and nothing is reported: {:?}", found.report));
             }
