@@ -110,7 +110,7 @@ fn read(store: &LogStore) -> Entries {
 
 fn open(medium: Medium, strict: bool) -> (SimDisk, Result<LogStore, LogError>) {
     let disk = SimDisk::on(medium, 1);
-    let options = LogOptions { segment_bytes: SEGMENT as u64, strict };
+    let options = LogOptions { segment_bytes: SEGMENT as u64, strict, ..LogOptions::default() };
     let store = testing::open_by_hand(Arc::new(disk.clone()), options);
     (disk, store)
 }

@@ -34,6 +34,8 @@ pub enum Fault {
     UnlinkBeforeFreedIsDurable,
     /// A mark names what was written instead of what was synced.
     VouchForUnsynced,
+    /// A footer is believed whatever else is known of its segment.
+    TrustStaleFooter,
     /// Ids go on behind what is stored, whatever was given out before.
     ReuseIdAfterDrain,
 }
@@ -55,6 +57,7 @@ pub const FAULTS: &[(&str, Fault)] = &[
     ("free-before-forwarding", Fault::FreeBeforeForwarding),
     ("unlink-before-freed-is-durable", Fault::UnlinkBeforeFreedIsDurable),
     ("vouch-for-unsynced", Fault::VouchForUnsynced),
+    ("trust-stale-footer", Fault::TrustStaleFooter),
     ("reuse-id-after-drain", Fault::ReuseIdAfterDrain),
 ];
 
