@@ -60,7 +60,8 @@ fn file(input: &mut Input<'_>, number: u64) -> Vec<u8> {
         let body = input.bytes(length);
         let mut record = vec![0; 40 + body.len().next_multiple_of(8)];
         record[40..40 + body.len()].copy_from_slice(body);
-        record[12..16].copy_from_slice(&u32::try_from(record.len()).unwrap().to_le_bytes());
+        let length = u32::try_from(record.len()).unwrap();
+        record[12..16].copy_from_slice(&length.to_le_bytes());
         record[16] = input.byte() % 4;
         record[20] = input.byte() % 4;
         testing::seal_record(&mut record, number, seed, RECORD as u64);

@@ -94,8 +94,8 @@ impl Batch {
             if let Some(part) = index.parts.get(number) {
                 let start = frame::begin(&mut self.bytes, frame::FREED, 0, *number);
                 let nothing = HeldFor::default();
-                let held = if planted::is(Fault::FreeBeforeForwarding) { &nothing } else { &part.held };
-                freed::encode(&mut self.bytes, part.segment.header.generation, held);
+                let forwarded = if planted::is(Fault::FreeBeforeForwarding) { &nothing } else { &part.held };
+                freed::encode(&mut self.bytes, part.segment.header.generation, forwarded);
                 frame::finish(&mut self.bytes, start);
             }
         }
