@@ -139,11 +139,15 @@ impl Whole {
             let (file, place) = &self.places[id];
             hits(file, place.start.saturating_sub(FRAME)..place.end + FRAME)
         };
+        // Nothing vouches for the last batches when all of their marks were hit, acks included.
+        let lost_its_end = found.report.dropped_tail_bytes > 0
+            && !self.is_closed(&hits)
+            && self.values.keys().next_back().is_some_and(touched);
         for (id, value) in &found.entries {
             if self.values.get(id) != Some(value) {
                 return Err(format!("entry {id} has other bytes than were put"));
             }
-            if self.acked.contains(id) && !reported {
+            if self.acked.contains(id) && !reported && !lost_its_end {
                 return Err(format!("entry {id} came back, and no damage is reported"));
             }
         }
