@@ -37,7 +37,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let mut life = Life::begin(1, observer).unwrap();
     let mut steps = 0;
-    while !dice.0.is_empty() && steps < 64 {
+    while !dice.0.is_empty() && steps < 16 {
         steps += 1;
         let result = life.step(&mut dice);
         if let Some(error) = error.lock().unwrap().take() {
