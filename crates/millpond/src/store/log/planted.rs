@@ -3,6 +3,7 @@
 
 /// A deliberate fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "testing"), expect(unreachable_pub, reason = "tests reach it through `testing`"))]
 pub enum Fault {
     /// A commit does not sync what it wrote.
     SkipDataSync,
@@ -41,6 +42,7 @@ pub enum Fault {
 }
 
 /// All of them, by the names that `MILLPOND_PLANTED` takes.
+#[cfg(feature = "testing")]
 pub const FAULTS: &[(&str, Fault)] = &[
     ("skip-data-sync", Fault::SkipDataSync),
     ("skip-directory-sync", Fault::SkipDirectorySync),
