@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::path::Path;
 
 use millpond::key;
-use millpond::store::{LogStore, MemStore, Op, Store};
+use millpond::store::{LogOptions, LogStore, MemStore, Op, Store};
 use millpond::{Builder, Durability, Queue, Reserved};
 use millpond_bench::{CAPACITY, PAYLOAD};
 
@@ -174,7 +174,7 @@ fn appends(directory: &Path) -> Outcome {
     })
 }
 
-/// The log alone: opening it, which reads and checks every frame.
+/// The log alone: opening it so that every frame is read and checked.
 fn scans(directory: &Path) -> Outcome {
     let queue = log(directory, Durability::None)?;
     // As one commit, which gets a segment of its own size.
@@ -182,7 +182,7 @@ fn scans(directory: &Path) -> Outcome {
     // Unclosed, how much was made ahead when the files were left would be counted too.
     queue.finish()?;
     counted(&mut || {
-        let store = LogStore::open(directory)?;
+        let store = LogStore::open_with(directory, LogOptions { verify: true, ..LogOptions::default() })?;
         let stored = store.summary()?.count;
         if stored == STORED as u64 { Ok(()) } else { Err(format!("{stored} entries found").into()) }
     })
