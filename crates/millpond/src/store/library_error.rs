@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::directory::{Refused, is_no_space};
+use super::lock::owner;
 use super::{FailureKind, IoDetails};
 use crate::key::UnknownKey;
 
@@ -35,7 +36,7 @@ pub enum LibraryError {
         source: io::Error,
     },
     /// Another owner holds the directory.
-    #[error("{} is locked by {}", path.display(), holder(*pid))]
+    #[error("{} is locked by {}", path.display(), owner(*pid))]
     Locked {
         /// The queue directory.
         path: PathBuf,
@@ -92,10 +93,6 @@ pub enum LibraryError {
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
-}
-
-fn holder(pid: Option<u32>) -> String {
-    pid.map_or_else(|| "another owner".to_owned(), |pid| format!("process {pid}"))
 }
 
 impl LibraryError {

@@ -68,6 +68,11 @@ impl Drop for Registered {
     }
 }
 
+/// The owner of a locked directory in words, for messages.
+pub(super) fn owner(pid: Option<u32>) -> String {
+    pid.map_or_else(|| "another owner".to_owned(), |pid| format!("process {pid}"))
+}
+
 /// The process that holds the lock on this file, as `/proc/locks` tells it. Information only.
 fn holder(stat: &Stat) -> Option<u32> {
     let wanted = format!("{:02x}:{:02x}:{}", major(stat.st_dev), minor(stat.st_dev), stat.st_ino);

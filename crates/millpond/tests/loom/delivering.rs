@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use loom::future::block_on;
 use loom::thread;
-use millpond::Durability;
+use millpond::{Durability, Queue};
 
 use crate::store::Disk;
 use crate::{check, check_with, end, open};
@@ -60,14 +60,18 @@ fn a_thread_that_waits_for_an_entry_is_woken() {
     check("a_thread_that_waits_for_an_entry_is_woken", || {
         let disk = Disk::new();
         let queue = open(&disk, Durability::Group, 8, 1);
-        assert!(queue.ack(1).unwrap());
-        let clone = queue.clone();
-        let consumer =
-            thread::spawn(move || clone.reserve_timeout(Duration::MAX).unwrap().map(|item| item.seq()));
-        queue.push(b"b").unwrap();
-        assert_eq!(consumer.join().unwrap(), Some(2));
-        end(queue, &disk);
+        a_push_wakes_who_waits_for_it(queue, &disk);
     });
+}
+
+pub(crate) fn a_push_wakes_who_waits_for_it(queue: Queue, disk: &Disk) {
+    assert!(queue.ack(1).unwrap());
+    let clone = queue.clone();
+    let consumer =
+        thread::spawn(move || clone.reserve_timeout(Duration::MAX).unwrap().map(|item| item.seq()));
+    queue.push(b"b").unwrap();
+    assert_eq!(consumer.join().unwrap(), Some(2));
+    end(queue, disk);
 }
 
 #[test]

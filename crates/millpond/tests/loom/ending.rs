@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use loom::thread;
-use millpond::Durability;
+use millpond::{Durability, Queue};
 
 use crate::store::Disk;
 use crate::{check, end, open};
@@ -38,12 +38,16 @@ fn finish_waits_for_a_push_on_its_callers_thread() {
         let disk = Disk::new();
         let queue = open(&disk, Durability::None, 8, 1);
         disk.inline.store(true, std::sync::atomic::Ordering::SeqCst);
-        let clone = queue.clone();
-        let push = thread::spawn(move || clone.push(b"b").is_ok());
-        queue.finish().unwrap();
-        let stored = push.join().unwrap();
-        assert_eq!(disk.entries(), 1 + u64::from(stored));
+        finish_waits_for_a_push(&queue, &disk);
     });
+}
+
+pub(crate) fn finish_waits_for_a_push(queue: &Queue, disk: &Disk) {
+    let clone = queue.clone();
+    let push = thread::spawn(move || clone.push(b"b").is_ok());
+    queue.finish().unwrap();
+    let stored = push.join().unwrap();
+    assert_eq!(disk.entries(), 1 + u64::from(stored));
 }
 
 #[test]

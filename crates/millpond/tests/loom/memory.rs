@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use loom::thread;
 use millpond::{Durability, Queue};
 
+use crate::delivering::a_push_wakes_who_waits_for_it;
+use crate::ending::finish_waits_for_a_push;
+use crate::pushing::an_ack_makes_room_for_a_push;
 use crate::store::Disk;
 use crate::{check, end, open};
 
@@ -49,14 +51,7 @@ fn acks_by_handle_and_by_id_in_memory_remove_once() {
 fn a_push_in_memory_wakes_whoever_waits_for_it() {
     check("a_push_in_memory_wakes_whoever_waits_for_it", || {
         let disk = Disk::new();
-        let queue = in_memory(&disk, 1);
-        assert!(queue.ack(1).unwrap());
-        let clone = queue.clone();
-        let consumer =
-            thread::spawn(move || clone.reserve_timeout(Duration::MAX).unwrap().map(|item| item.seq()));
-        queue.push(b"b").unwrap();
-        assert_eq!(consumer.join().unwrap(), Some(2));
-        end(queue, &disk);
+        a_push_wakes_who_waits_for_it(in_memory(&disk, 1), &disk);
     });
 }
 
@@ -66,11 +61,7 @@ fn an_ack_in_memory_makes_room_for_a_push_that_waits() {
         let disk = Disk::new();
         disk.memory.store(true, Ordering::SeqCst);
         let queue = open(&disk, Durability::None, 1, 1);
-        let clone = queue.clone();
-        let push = thread::spawn(move || clone.push(b"b").unwrap());
-        assert!(queue.reserve().unwrap().unwrap().ack().unwrap());
-        assert_eq!(push.join().unwrap(), 2);
-        end(queue, &disk);
+        an_ack_makes_room_for_a_push(queue, &disk);
     });
 }
 
@@ -78,12 +69,7 @@ fn an_ack_in_memory_makes_room_for_a_push_that_waits() {
 fn an_end_and_a_push_in_memory() {
     check("an_end_and_a_push_in_memory", || {
         let disk = Disk::new();
-        let queue = in_memory(&disk, 1);
-        let clone = queue.clone();
-        let push = thread::spawn(move || clone.push(b"b").is_ok());
-        queue.finish().unwrap();
-        let stored = push.join().unwrap();
-        assert_eq!(disk.entries(), 1 + u64::from(stored));
+        finish_waits_for_a_push(&in_memory(&disk, 1), &disk);
     });
 }
 

@@ -1,6 +1,6 @@
 use loom::thread;
 use millpond::store::FailureKind;
-use millpond::{Durability, ErrorCode, PushError};
+use millpond::{Durability, ErrorCode, PushError, Queue};
 
 use crate::store::Disk;
 use crate::{check, check_with, end, open};
@@ -23,13 +23,16 @@ fn two_pushes_hand_the_lead_over() {
 fn a_full_queue_wakes_the_push_that_waits_when_an_ack_makes_room() {
     check("a_full_queue_wakes_the_push_that_waits_when_an_ack_makes_room", || {
         let disk = Disk::new();
-        let queue = open(&disk, Durability::Group, 1, 1);
-        let clone = queue.clone();
-        let push = thread::spawn(move || clone.push(b"b").unwrap());
-        assert!(queue.reserve().unwrap().unwrap().ack().unwrap());
-        assert_eq!(push.join().unwrap(), 2);
-        end(queue, &disk);
+        an_ack_makes_room_for_a_push(open(&disk, Durability::Group, 1, 1), &disk);
     });
+}
+
+pub(crate) fn an_ack_makes_room_for_a_push(queue: Queue, disk: &Disk) {
+    let clone = queue.clone();
+    let push = thread::spawn(move || clone.push(b"b").unwrap());
+    assert!(queue.reserve().unwrap().unwrap().ack().unwrap());
+    assert_eq!(push.join().unwrap(), 2);
+    end(queue, disk);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::key::UnknownKey;
 use crate::store::directory::is_no_space;
+use crate::store::lock::owner;
 use crate::store::{FailureKind, IoDetails};
 
 /// A failure of the segmented log. No message carries payload bytes.
@@ -34,7 +35,7 @@ pub enum LogError {
         source: io::Error,
     },
     /// Another owner holds the directory.
-    #[error("{} is locked by {}", path.display(), holder(*pid))]
+    #[error("{} is locked by {}", path.display(), owner(*pid))]
     Locked {
         /// The queue directory.
         path: PathBuf,
@@ -113,10 +114,6 @@ pub enum LogError {
     /// The log was closed.
     #[error("the log is closed")]
     Closed,
-}
-
-fn holder(pid: Option<u32>) -> String {
-    pid.map_or_else(|| "another owner".to_owned(), |pid| format!("process {pid}"))
 }
 
 impl LogError {

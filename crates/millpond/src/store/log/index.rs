@@ -346,7 +346,7 @@ impl Index {
         let other = self.kv.range::<[u8], _>((Bound::Included(from), Bound::Unbounded)).next();
         let other = other.map(|(key, _)| key.clone());
         let entry =
-            first_entry_from(from).and_then(|id| self.entry_from(id)).map(|id| key::entry(id).to_vec());
+            key::first_entry_from(from).and_then(|id| self.entry_from(id)).map(|id| key::entry(id).to_vec());
         match (other, entry) {
             (Some(other), Some(entry)) => Some(other.min(entry)),
             (other, entry) => other.or(entry),
@@ -358,7 +358,7 @@ impl Index {
         let other = self.kv.range::<[u8], _>((Bound::Unbounded, Bound::Included(upto))).next_back();
         let other = other.map(|(key, _)| key.clone());
         let entry =
-            last_entry_upto(upto).and_then(|id| self.entry_upto(id)).map(|id| key::entry(id).to_vec());
+            key::last_entry_upto(upto).and_then(|id| self.entry_upto(id)).map(|id| key::entry(id).to_vec());
         other.max(entry)
     }
 
@@ -390,33 +390,5 @@ impl Index {
 
     pub(super) fn live_bytes(&self) -> u64 {
         self.parts.values().map(Part::live_bytes).sum()
-    }
-}
-
-/// The id bytes of an entry key that may be cut short, filled with zeros.
-fn padded(body: &[u8]) -> u64 {
-    let mut id = [0; 8];
-    let length = body.len().min(8);
-    id[..length].copy_from_slice(&body[..length]);
-    u64::from_be_bytes(id)
-}
-
-/// The lowest id whose key is not below `from`.
-fn first_entry_from(from: &[u8]) -> Option<u64> {
-    match from.split_first() {
-        Some((&key::ENTRY, body)) if body.len() > 8 => padded(body).checked_add(1),
-        Some((&key::ENTRY, body)) => Some(padded(body)),
-        Some((&kind, _)) if kind > key::ENTRY => None,
-        _ => Some(0),
-    }
-}
-
-/// The highest id whose key is not above `upto`.
-fn last_entry_upto(upto: &[u8]) -> Option<u64> {
-    match upto.split_first() {
-        Some((&key::ENTRY, body)) if body.len() < 8 => padded(body).checked_sub(1),
-        Some((&key::ENTRY, body)) => Some(padded(body)),
-        Some((&kind, _)) if kind > key::ENTRY => Some(u64::MAX),
-        _ => None,
     }
 }
