@@ -2,41 +2,22 @@
 //! raw loop of redb that commits as many records per transaction: `millpond-compare DIRECTORY SECONDS`. One round; one
 //! JSON line for each figure. `just compare` runs rounds and judges.
 
+#[path = "../../rate.rs"]
+mod rate;
+
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 #[cfg(feature = "rocksdb")]
 use millpond::store::RocksStore;
 use millpond::store::{LogStore, MemStore, RedbStore, Store};
 use millpond::{Builder, Durability};
 use persistent_queue as rival;
+use rate::rate;
 
 const PAYLOAD: [u8; 256] = [7; 256];
 const CAPACITY: u64 = 1 << 32;
 const TABLE: redb::TableDefinition<u64, &[u8]> = redb::TableDefinition::new("entries");
-
-/// Pushes per second of `producers` threads that each call `push` for about `seconds`.
-fn rate(producers: u64, seconds: f64, push: impl Fn() + Sync) -> f64 {
-    let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
-    let started = Instant::now();
-    thread::scope(|scope| {
-        for _ in 0..producers {
-            scope.spawn(|| {
-                let mut own = 0;
-                while !stop.load(Ordering::Relaxed) {
-                    push();
-                    own += 1;
-                }
-                done.fetch_add(own, Ordering::Relaxed);
-            });
-        }
-        thread::sleep(Duration::from_secs_f64(seconds));
-        stop.store(true, Ordering::Relaxed);
-    });
-    done.load(Ordering::Relaxed) as f64 / started.elapsed().as_secs_f64()
-}
 
 fn ours(store: impl Store + 'static, policy: Durability, producers: u64, seconds: f64) -> f64 {
     let queue = Builder::new(store).capacity(CAPACITY).durability(policy).open().expect("opens");
