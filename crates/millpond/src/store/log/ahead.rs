@@ -137,16 +137,11 @@ impl Ahead {
         }
     }
 
-    /// Bytes of the values of entries in this stretch for which `is_live` holds.
-    pub(super) fn bytes_of(&self, stretch: &Stretch, is_live: impl Fn(u64) -> bool) -> u64 {
-        let inside = |entry: &&Entry| (stretch.from..stretch.to).contains(&entry.offset);
-        let mut lengths: Vec<(u64, u32)> =
-            self.entries.iter().filter(inside).map(|entry| (entry.id, entry.len)).collect();
-        // Of two frames of one id the later one counts.
-        lengths.reverse();
-        lengths.sort_by_key(|(id, _)| *id);
-        lengths.dedup_by_key(|(id, _)| *id);
-        lengths.iter().filter(|(id, _)| is_live(*id)).map(|(_, len)| u64::from(*len)).sum()
+    /// The entries in this stretch with the lengths of their values, the last one first.
+    pub(super) fn lengths(&self, stretch: &Stretch) -> impl Iterator<Item = (u64, u32)> {
+        let inside = stretch.from..stretch.to;
+        let found = self.entries.iter().rev().filter(move |entry| inside.contains(&entry.offset));
+        found.map(|entry| (entry.id, entry.len))
     }
 
     /// Forgets everything.

@@ -136,13 +136,14 @@ impl Cold {
         (from..upto).rev().filter(inside).map(move |place| self.stretch(place, most))
     }
 
-    /// The bytes of the values that are known without reading, and the stretches that have to be read for the rest.
-    pub(super) fn exact_bytes(&self) -> (u64, Vec<Stretch>) {
+    /// The bytes of the values that are known without reading, and what has to be read for the rest: stretches, the last
+    /// one first, each with the lowest and the highest id that lives in it.
+    pub(super) fn exact_bytes(&self) -> (u64, Vec<(Stretch, u64, u64)>) {
         if !self.estimated {
             return (self.bytes, Vec::new());
         }
         let (mut known, mut unknown) = (0, Vec::new());
-        for (place, block) in self.blocks.iter().enumerate() {
+        for (place, block) in self.blocks.iter().enumerate().rev() {
             let count = self.live.count(block.low, block.high);
             if count == 0 {
             } else if self.ordered && count == u64::from(block.count) {
@@ -150,7 +151,7 @@ impl Cold {
             } else if self.ordered && block.shortest == block.longest {
                 known += count * u64::from(block.shortest);
             } else {
-                unknown.push(self.stretch(place, 0));
+                unknown.push((self.stretch(place, 0), block.low, block.high));
             }
         }
         (known, unknown)

@@ -373,7 +373,7 @@ impl Index {
     }
 
     /// Bytes of live entries that are known without reading, and where to read for the rest.
-    pub(super) fn exact_bytes(&self) -> (u64, Vec<(&Part, Stretch)>) {
+    pub(super) fn exact_bytes(&self) -> (u64, Vec<(&Part, Vec<(Stretch, u64, u64)>)>) {
         let (mut known, mut unknown) = (0, Vec::new());
         for part in self.parts.values() {
             match &part.entries {
@@ -381,7 +381,7 @@ impl Index {
                 Entries::Cold(cold) => {
                     let (bytes, stretches) = cold.exact_bytes();
                     known += bytes;
-                    unknown.extend(stretches.into_iter().map(|stretch| (part, stretch)));
+                    unknown.push((part, stretches));
                 }
             }
         }

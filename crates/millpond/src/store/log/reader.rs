@@ -9,6 +9,7 @@ use super::dense::Place;
 use super::disk::Disk;
 use super::error::LogError;
 use super::frame::{self, HEAD};
+use super::idset::IdSet;
 use super::index::{Index, Loc};
 use super::part::Found;
 use super::planted::{self, Fault};
@@ -101,10 +102,19 @@ impl Reader {
 pub(super) fn live_bytes(disk: &dyn Disk, index: &Index) -> Result<u64, LogError> {
     let (mut bytes, unknown) = index.exact_bytes();
     let mut ahead = Ahead::default();
-    for (part, stretch) in unknown {
+    for (part, stretches) in unknown {
         let failed = |error| LogError::io("pread", path(disk, &part.segment), error);
-        ahead.read(&part.segment, &stretch, &part.about.torn, true).map_err(failed)?;
-        bytes += ahead.bytes_of(&stretch, |id| part.contains(id));
+        // An entry that was stored again lies in two stretches, and the later one counts.
+        let mut counted = IdSet::default();
+        for (stretch, low, high) in stretches {
+            ahead.read(&part.segment, &stretch, &part.about.torn, true).map_err(failed)?;
+            for (id, len) in ahead.lengths(&stretch) {
+                if (low..=high).contains(&id) && part.contains(id) && !counted.contains(id) {
+                    counted.insert(id, id);
+                    bytes += u64::from(len);
+                }
+            }
+        }
     }
     Ok(bytes)
 }

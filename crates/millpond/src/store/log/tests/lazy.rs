@@ -235,6 +235,30 @@ fn reads_in_any_order_find_what_a_sealed_segment_holds() {
 }
 
 #[test]
+fn bytes_of_an_entry_that_was_stored_again_count_once() {
+    // The second place of the id is in a block of its own, or between the ids of another block.
+    for again in [1000, 150] {
+        let dir = directory();
+        let options = LogOptions { segment_bytes: 4 << 20, ..TINY };
+        let store = LogStore::open_with(dir.path(), options).unwrap();
+        let others = (3..=300).filter(|id| *id != again).map(|id| (id, 900 + usize::try_from(id).unwrap()));
+        let all = [(1, 10), (2, 20), (again, 30)].into_iter().chain(others).chain([(again, 54)]);
+        let all: Vec<(u64, usize)> = all.collect();
+        let pairs: Vec<_> = all.iter().map(|(id, length)| (key::entry(*id), value(*id, *length))).collect();
+        // One batch lies in one segment.
+        let ops: Vec<Op<'_>> = pairs.iter().map(|(key, value)| Op::Put(key, value)).collect();
+        store.commit(&ops, false).unwrap();
+        store.close().unwrap();
+        let store = LogStore::open_with(dir.path(), options).unwrap();
+        store.commit(&[Op::Delete(&key::entry(2))], false).unwrap();
+        let gone = [(2, 20), (again, 30)];
+        let bytes: u64 =
+            all.iter().filter(|pair| !gone.contains(pair)).map(|(_, length)| *length as u64).sum();
+        assert_eq!(store.summary().unwrap().bytes, bytes, "{again}");
+    }
+}
+
+#[test]
 fn an_eager_open_needs_what_it_says() {
     let dir = mixed(true);
     let lazy = open(dir.path());
