@@ -226,10 +226,12 @@ impl Shared {
     }
 
     /// Marks what `handles` hold as being acked and puts the deletes in the line. The first settle wins: the answer
-    /// says for each handle whether it still held its item.
+    /// says for each handle whether it still held its item. `completion` is told unless the caller, a thread that parks, may
+    /// follow in a batch and does.
     pub(crate) fn ack_handles(
         self: &Arc<Self>,
         handles: &[Handle],
+        may_follow: bool,
         completion: impl FnOnce(u64) -> Completion,
     ) -> Result<(SmallVec<[bool; 1]>, Taken), AckError> {
         let mut state = self.state.lock();
@@ -259,6 +261,7 @@ impl Shared {
         if ids.is_empty() {
             return Ok((accepted, Taken::settled(token, Ok(0))));
         }
+        let mut taken = Taken::waits(token);
         let part_of =
             |count: usize| PartKind::Ack { start: 0, count: u32::try_from(count).unwrap_or(u32::MAX) };
         match self.ack_durability {
@@ -281,15 +284,21 @@ impl Shared {
             Durability::Group => {
                 if let Some(batch) = Batch::open(&mut state.line, 0, false) {
                     let start = batch.deletes.len();
+                    let completion = if may_follow && batch.takes_follower(0) {
+                        taken.follows = Some((batch.follow(), 1));
+                        Completion::Nobody
+                    } else {
+                        completion(token)
+                    };
                     batch.durable = true;
                     batch.deletes.extend_from_slice(&ids);
                     let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
-                    batch.add_part(completion(token), PartKind::Ack { start, count });
+                    batch.add_part(completion, PartKind::Ack { start, count });
                 }
             }
         }
         self.elect(&mut state);
-        Ok((accepted, Taken::waits(token)))
+        Ok((accepted, taken))
     }
 
     /// Acks by id; ids that are not stored are fine. One token, told the number removed.
