@@ -261,7 +261,7 @@ impl Shared {
         if ids.is_empty() {
             return Ok((accepted, Taken::settled(token, Ok(0))));
         }
-        let mut taken = Taken::waits(token);
+        let mut answer = Taken::waits(token);
         let part_of =
             |count: usize| PartKind::Ack { start: 0, count: u32::try_from(count).unwrap_or(u32::MAX) };
         match self.ack_durability {
@@ -285,7 +285,7 @@ impl Shared {
                 if let Some(batch) = Batch::open(&mut state.line, 0, false) {
                     let start = batch.deletes.len();
                     let completion = if may_follow && batch.takes_follower(0) {
-                        taken.follows = Some((batch.follow(), 1));
+                        answer.follows = Some((batch.follow(), 1));
                         Completion::Nobody
                     } else {
                         completion(token)
@@ -298,7 +298,7 @@ impl Shared {
             }
         }
         self.elect(&mut state);
-        Ok((accepted, taken))
+        Ok((accepted, answer))
     }
 
     /// Acks by id; ids that are not stored are fine. One token, told the number removed.
