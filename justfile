@@ -30,9 +30,13 @@ fmt:
     cargo fmt --all
     npm run format
 
-# Licences, advisories and sources of the Rust dependencies (needs cargo-deny).
+# Licences, sources and bans of the Rust dependencies (needs cargo-deny: cargo install cargo-deny --locked).
 deny:
-    cargo deny check
+    cargo deny check bans licenses sources
+
+# Known faults of the Rust dependencies; fetches the database of advisories.
+advisories:
+    cargo deny check advisories
 
 # The models of the core in crates/millpond/tests/loom, each in a process of its own; prints the executions.
 loom:
@@ -73,12 +77,19 @@ miri:
     MIRIFLAGS="-Zmiri-disable-isolation" cargo +nightly miri test -p millpond --test behaviour -- \
         acking capacity closing failures futures order races
 
-# Everything on sled and RocksDB too. Builds the latter (a quarter of an hour and more) unless ROCKSDB_LIB_DIR names a built librocksdb.a
-# and ROCKSDB_STATIC=1 is set; needs libclang-dev.
+# The Rust tests on every store, RocksDB and sled too.
 test-all:
-    cargo nextest run --locked --workspace --all-features
-    cargo test --locked --doc --workspace --all-features
+    eval "$(node scripts/rocksdb.mjs)" && cargo nextest run --locked --workspace --all-features
+    eval "$(node scripts/rocksdb.mjs)" && cargo test --locked --doc --workspace --all-features
 
-# Durable pushes beside the published crate persistent-queue 0.2.0 and a raw loop of redb, in one run.
+# The core by criterion (stores, policies, batches, producers, codecs) beside the raw loop; writes bench/results/core.json and core-*.svg.
+bench-core *flags:
+    node scripts/bench-core.mjs {{flags}}
+
+# The published crates persistent-queue 0.2.0 and arch-event-queues 0.1.1 (--events) beside ours; writes bench/results/compare.*.
 compare *flags:
-    cargo run --release --manifest-path bench/compare/Cargo.toml --target-dir target/compare -- {{flags}}
+    node scripts/compare.mjs {{flags}}
+
+# Instructions of the hot paths against what was recorded (needs valgrind); --accept records them.
+instructions *flags:
+    node scripts/instructions.mjs {{flags}}

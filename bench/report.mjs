@@ -1,6 +1,6 @@
 // A comparison as text.
 
-/** @param {import('./durable-push.mjs').Comparison} comparison */
+/** @param {{ device: import('../scripts/device.mjs').Device, machine: import('../scripts/device.mjs').Machine }} where */
 export function place({ device, machine }) {
   return [
     `machine      ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, Linux ${machine.kernel}, Node ${machine.node}`,

@@ -27,12 +27,14 @@ await runMain(async () => {
   const comparison = await compare({ dir, rawLoop, rounds, seconds, onPoint: say })
   process.stdout.write(`\n${place(comparison)}\n\n${table(comparison)}\n`)
   if (isSaved) {
+    const { writeDocuments } = await import('../bench/document.mjs')
     const { plot } = await import('../bench/plot.mjs')
     const results = join(root, 'bench/results')
     mkdirSync(results, { recursive: true })
     writeFileSync(join(results, 'durable-push.json'), `${JSON.stringify(comparison, null, 2)}\n`)
     writeFileSync(join(results, 'durable-push.svg'), plot(comparison))
-    say('written: bench/results/durable-push.json and .svg')
+    writeDocuments()
+    say('written: bench/results/durable-push.json, .svg and the table of README.md')
   }
   return 0
 })

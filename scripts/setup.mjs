@@ -5,15 +5,17 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 
 import { dirname, join, relative } from 'node:path'
 import { output, root, run } from './command.mjs'
 import { Failure, say } from './failure.mjs'
+import { rocksdb } from './rocksdb.mjs'
 
 const oldest = { node: [20, 19], cargo: [1, 95] }
 const nextest = '0.9.143'
 
 /**
- * @param {{ tests: boolean }} options With `tests`, also what only the tests need.
+ * @param {{ tests: boolean, rocks?: boolean }} options With `tests`, also what only the tests need; with `rocks`,
+ *   RocksDB, whose place is in the environment afterwards.
  * @returns {Promise<void>}
  */
-export async function setUp({ tests }) {
+export async function setUp({ tests, rocks = false }) {
   const cargo = await output('cargo', ['--version'])
   const npm = await output('npm', ['--version'])
   require('Node', process.versions.node, oldest.node, 'install Node 20.19 or newer')
@@ -21,8 +23,20 @@ export async function setUp({ tests }) {
   if (npm === null) throw new Failure('npm is missing: it comes with Node')
   say(`set-up: Node ${process.versions.node}, npm ${npm}, ${cargo}`)
 
-  const wanted = [{ program: 'cc', packages: ['gcc', 'libc6-dev'], why: 'the linker of Rust programs' }]
-  if (tests) wanted.push({ program: 'strace', packages: ['strace'], why: 'the tests count fsync calls with it' })
+  const wanted = [need('cc', ['gcc', 'libc6-dev'], 'the linker of Rust programs')]
+  if (tests) {
+    wanted.push(need('strace', ['strace'], 'the tests count fsync calls with it'))
+    wanted.push(need('valgrind', ['valgrind', 'libc6-dbg'], 'the tests count instructions with it'))
+  }
+  if (rocks) {
+    wanted.push(need('c++', ['g++'], 'RocksDB is C++'))
+    wanted.push({
+      name: 'libclang',
+      isThere: hasLibclang(),
+      packages: ['libclang-dev'],
+      why: 'the binding of RocksDB is made from its header with it',
+    })
+  }
   await installMissing(wanted)
 
   if (tests && (await output('cargo', ['nextest', '--version'])) === null) {
@@ -34,6 +48,8 @@ export async function setUp({ tests }) {
     doing: 'set-up: installing npm packages (npm ci)',
     act: () => run('npm', ['ci', '--no-audit', '--no-fund']),
   })
+  if (rocks) Object.assign(process.env, await rocksdb())
+
   await unlessStamped(
     join(root, 'target/millpond-build'),
     [
@@ -70,12 +86,22 @@ function require(name, version, least, remedy) {
   }
 }
 
-/** @param {readonly { program: string, packages: string[], why: string }[]} wanted */
+/**
+ * A program of the system.
+ * @param {string} name
+ * @param {string[]} packages
+ * @param {string} why
+ */
+function need(name, packages, why) {
+  return { name, isThere: isOnPath(name), packages, why }
+}
+
+/** @param {readonly { name: string, isThere: boolean, packages: string[], why: string }[]} wanted */
 async function installMissing(wanted) {
-  const missing = wanted.filter(({ program }) => !isOnPath(program))
+  const missing = wanted.filter(({ isThere }) => !isThere)
   if (missing.length === 0) return
   const packages = missing.flatMap((one) => one.packages)
-  for (const { program, why } of missing) say(`set-up: ${program} is missing: ${why}`)
+  for (const { name, why } of missing) say(`set-up: ${name} is missing: ${why}`)
   if (process.getuid?.() !== 0 || !isOnPath('apt-get')) {
     throw new Failure(`install these system packages first: ${packages.join(' ')}`)
   }
@@ -88,6 +114,21 @@ async function installMissing(wanted) {
 /** @param {string} program */
 function isOnPath(program) {
   return (process.env['PATH'] ?? '').split(':').some((folder) => existsSync(join(folder, program)))
+}
+
+/** Whether the library is in one of the places where bindgen looks for it. */
+function hasLibclang() {
+  if (process.env['LIBCLANG_PATH']) return true
+  const llvm = existsSync('/usr/lib') ? readdirSync('/usr/lib').filter((name) => name.startsWith('llvm')) : []
+  const folders = ['/usr/lib', '/usr/lib64', '/usr/local/lib', `/usr/lib/${arch()}-linux-gnu`]
+  return [...folders, ...llvm.map((name) => `/usr/lib/${name}/lib`)]
+    .filter((folder) => existsSync(folder))
+    .some((folder) => readdirSync(folder).some((name) => /^libclang(-\d[\d.]*)?\.so/.test(name)))
+}
+
+/** The processor as the system's folders name it. */
+function arch() {
+  return process.arch === 'arm64' ? 'aarch64' : 'x86_64'
 }
 
 /**

@@ -1,13 +1,16 @@
-//! Durable pushes of 256 bytes beside the published crate `persistent-queue` 0.2.0, on the same stores in one run, and
-//! beside a raw loop of redb that commits as many records per transaction. `millpond-compare [DIRECTORY] [SECONDS]`
+//! Pushes of 256 bytes beside the published crate `persistent-queue` 0.2.0, on the same stores in one run, and beside a
+//! raw loop of redb that commits as many records per transaction: `millpond-compare DIRECTORY SECONDS`. One round; one
+//! JSON line for each figure. `just compare` runs rounds and judges.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use millpond::store::{LogStore, MemStore, RedbStore};
-use millpond::{Builder, Durability, Queue};
+#[cfg(feature = "rocksdb")]
+use millpond::store::RocksStore;
+use millpond::store::{LogStore, MemStore, RedbStore, Store};
+use millpond::{Builder, Durability};
 use persistent_queue as rival;
 
 const PAYLOAD: [u8; 256] = [7; 256];
@@ -35,7 +38,8 @@ fn rate(producers: u64, seconds: f64, push: impl Fn() + Sync) -> f64 {
     done.load(Ordering::Relaxed) as f64 / started.elapsed().as_secs_f64()
 }
 
-fn ours(queue: &Queue, producers: u64, seconds: f64) -> f64 {
+fn ours(store: impl Store + 'static, policy: Durability, producers: u64, seconds: f64) -> f64 {
+    let queue = Builder::new(store).capacity(CAPACITY).durability(policy).open().expect("opens");
     rate(producers, seconds, || assert!(queue.push(PAYLOAD).is_ok()))
 }
 
@@ -70,44 +74,43 @@ fn raw_redb(directory: &Path, batch: u64, seconds: f64) -> f64 {
     id as f64 / started.elapsed().as_secs_f64()
 }
 
-fn line(what: &str, ours: f64, rival: f64, raw: Option<f64>) {
-    let raw = raw.map_or(String::new(), |raw| format!("   raw {raw:>10.0}   of raw {:.2}", ours / raw));
-    println!("{what:<28} ours {ours:>10.0}/s   rival {rival:>10.0}/s   ratio {:>5.2}{raw}", ours / rival);
+fn say(store: &str, who: &str, producers: u64, per_second: f64) {
+    println!(
+        "{{\"store\":\"{store}\",\"who\":\"{who}\",\"producers\":{producers},\"perSecond\":{per_second:.1}}}"
+    );
 }
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let directory = arguments.next().unwrap_or_else(|| ".".to_owned());
-    let seconds = arguments.next().and_then(|seconds| seconds.parse().ok()).unwrap_or(2.0);
-    let fresh = || tempfile::tempdir_in(&directory).expect("a directory");
-    let open = |builder: Builder, durability| {
-        builder.capacity(CAPACITY).durability(durability).open().expect("opens")
-    };
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [directory, seconds] = arguments.as_slice() else { panic!("DIRECTORY SECONDS") };
+    let seconds: f64 = seconds.parse().expect("seconds");
+    let fresh = || tempfile::tempdir_in(directory).expect("a directory");
 
     for producers in [1, 4, 16] {
-        let queue = open(Builder::new(MemStore::new()), Durability::None);
-        let own = ours(&queue, producers, seconds / 4.0);
-        drop(queue);
-        let other = theirs(rival::MemStore::new(), rival::Durability::None, producers, seconds / 4.0);
-        line(&format!("mem None, {producers} producers"), own, other, None);
+        let seconds = seconds / 4.0;
+        say("mem", "ours", producers, ours(MemStore::new(), Durability::None, producers, seconds));
+        let store = rival::MemStore::new();
+        say("mem", "theirs", producers, theirs(store, rival::Durability::None, producers, seconds));
     }
-    let mut best = 0.0_f64;
     for producers in [1, 16, 64] {
         let home = fresh();
-        let queue = open(Builder::new(RedbStore::open(home.path()).expect("opens")), Durability::Group);
-        let own = ours(&queue, producers, seconds);
-        drop(queue);
+        let store = RedbStore::open(home.path()).expect("opens");
+        say("redb", "ours", producers, ours(store, Durability::Group, producers, seconds));
         let home = fresh();
         let store = rival::RedbStore::open(home.path().join("rival.redb")).expect("opens");
-        let other = theirs(store, rival::Durability::Group, producers, seconds);
-        best = best.max(other);
-        let raw = raw_redb(fresh().path(), producers, seconds);
-        line(&format!("redb Group, {producers} producers"), own, other, Some(raw));
-    }
-    for producers in [1, 16, 64] {
+        say("redb", "theirs", producers, theirs(store, rival::Durability::Group, producers, seconds));
+        say("redb", "raw", producers, raw_redb(fresh().path(), producers, seconds));
         let home = fresh();
-        let queue = open(Builder::new(LogStore::open(home.path()).expect("opens")), Durability::Group);
-        let own = ours(&queue, producers, seconds);
-        line(&format!("log Group, {producers} (rival: best)"), own, best, None);
+        let store = LogStore::open(home.path()).expect("opens");
+        say("log", "ours", producers, ours(store, Durability::Group, producers, seconds));
+        #[cfg(feature = "rocksdb")]
+        {
+            let home = fresh();
+            let store = RocksStore::open(home.path()).expect("opens");
+            say("rocksdb", "ours", producers, ours(store, Durability::Group, producers, seconds));
+            let home = fresh();
+            let store = rival::RocksStore::open(home.path().join("rival")).expect("opens");
+            say("rocksdb", "theirs", producers, theirs(store, rival::Durability::Group, producers, seconds));
+        }
     }
 }

@@ -70,6 +70,8 @@ pub struct Journal {
     pub acks: BTreeSet<u64>,
     /// Ids of acks that returned.
     pub acked: BTreeSet<u64>,
+    /// The highest id that any push returned, also one whose entry may be gone because nothing was promised for it.
+    pub returned: Option<u64>,
 }
 
 impl Journal {

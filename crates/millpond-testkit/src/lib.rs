@@ -3,10 +3,15 @@
 
 #![forbid(unsafe_code)]
 
+pub mod by_hand;
 pub mod conformance;
 pub mod fault_store;
 pub mod journal;
+pub mod ledger;
+pub mod life;
 pub mod oracle;
 pub mod payload;
 pub mod random;
+pub mod sim_disk;
+pub mod strace;
 pub mod subjects;

@@ -16,50 +16,90 @@ use crate::payload;
 /// # Errors
 /// A call of the queue that failed.
 pub fn judge(queue: &Queue, journal: &mut Journal) -> Result<Verdict, Failure> {
-    let mut verdict = Verdict { length: queue.len(), ..Verdict::default() };
-    let (mut delivered, mut last) = (Vec::new(), 0);
-    while let Some(item) = queue.reserve()? {
-        let id = item.seq();
-        if id <= last {
-            verdict.violate(format!("(4) id {id} came after {last}"));
-        }
-        last = id;
-        match payload::nonce(&item) {
-            None => verdict.violate(format!("(3) entry {id} has other bytes than were pushed")),
-            Some(nonce) if !journal.pushes.contains(&nonce) => {
-                verdict.violate(format!("(3) entry {id} was never pushed"));
-            }
-            Some(nonce) if journal.pushed.get(&id).is_some_and(|known| *known != nonce) => {
-                verdict.violate(format!("(3) entry {id} has the bytes of another"));
-            }
-            Some(_) => {}
-        }
-        if journal.acked.contains(&id) {
-            verdict.violate(format!("(2) entry {id} came back after its ack"));
-        }
-        item.ack()?;
-        delivered.push(id);
-    }
-    for id in journal.pushed.keys().filter(|id| !journal.acks.contains(id)) {
-        if delivered.binary_search(id).is_err() {
-            verdict.violate(format!("(1) entry {id} was acknowledged and is lost"));
-        }
-    }
-    if verdict.length != delivered.len() as u64 || !queue.is_empty() {
-        let (before, seen, after) = (verdict.length, delivered.len(), queue.len());
-        verdict.violate(format!("(6) length {before}, {seen} delivered, {after} left"));
-    }
-    let highest = journal.pushed.keys().chain(&delivered).max().copied().unwrap_or(0);
-    let next = queue.push(b"the next id")?;
-    if next <= highest {
-        verdict.violate(format!("(5) id {next} was given out after {highest}"));
-    }
-    queue.ack(next)?;
-    verdict.delivered = delivered.len() as u64;
-    journal.acks.extend(delivered.iter().copied().chain([next]));
-    journal.acked.extend(delivered.into_iter().chain([next]));
-    journal.pushed.insert(next, 0);
+    let drained = drain(queue)?;
+    let verdict = drained.judge(journal);
+    let ids = drained.ids().chain([drained.next]);
+    journal.acks.extend(ids.clone());
+    journal.acked.extend(ids);
+    journal.pushed.insert(drained.next, 0);
     Ok(verdict)
+}
+
+/// What a queue gave until it was empty, and what it said then.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Drained {
+    /// The length before.
+    pub length: u64,
+    /// Ids in the order they came, with the nonces of their payloads; `None` where the bytes are nobody's.
+    pub delivered: Vec<(u64, Option<u64>)>,
+    /// The id of the next push.
+    pub next: u64,
+    /// The length after, before that push.
+    pub left: u64,
+}
+
+/// Drains a queue, acks everything, then pushes and acks one more entry.
+///
+/// # Errors
+/// A call of the queue that failed.
+pub fn drain(queue: &Queue) -> Result<Drained, Failure> {
+    let mut drained = Drained { length: queue.len(), ..Drained::default() };
+    while let Some(item) = queue.reserve()? {
+        drained.delivered.push((item.seq(), payload::nonce(&item)));
+        item.ack()?;
+    }
+    drained.left = queue.len();
+    drained.next = queue.push(b"the next id")?;
+    queue.ack(drained.next)?;
+    Ok(drained)
+}
+
+impl Drained {
+    fn ids(&self) -> impl Iterator<Item = u64> + Clone + '_ {
+        self.delivered.iter().map(|(id, _)| *id)
+    }
+
+    /// Says what is wrong.
+    pub fn judge(&self, journal: &Journal) -> Verdict {
+        let mut verdict =
+            Verdict { length: self.length, delivered: self.delivered.len() as u64, ..Verdict::default() };
+        let mut last = 0;
+        for (id, nonce) in &self.delivered {
+            let id = *id;
+            if id <= last {
+                verdict.violate(format!("(4) id {id} came after {last}"));
+            }
+            last = id;
+            match nonce {
+                None => verdict.violate(format!("(3) entry {id} has other bytes than were pushed")),
+                Some(nonce) if !journal.pushes.contains(nonce) => {
+                    verdict.violate(format!("(3) entry {id} was never pushed"));
+                }
+                Some(nonce) if journal.pushed.get(&id).is_some_and(|known| known != nonce) => {
+                    verdict.violate(format!("(3) entry {id} has the bytes of another"));
+                }
+                Some(_) => {}
+            }
+            if journal.acked.contains(&id) {
+                verdict.violate(format!("(2) entry {id} came back after its ack"));
+            }
+        }
+        for id in journal.pushed.keys().filter(|id| !journal.acks.contains(id)) {
+            if self.delivered.binary_search_by_key(id, |(found, _)| *found).is_err() {
+                verdict.violate(format!("(1) entry {id} was acknowledged and is lost"));
+            }
+        }
+        if self.length != self.delivered.len() as u64 || self.left > 0 {
+            let (before, seen, after) = (self.length, self.delivered.len(), self.left);
+            verdict.violate(format!("(6) length {before}, {seen} delivered, {after} left"));
+        }
+        let returned = journal.pushed.keys().copied().chain(journal.returned);
+        let highest = returned.chain(self.ids()).max().unwrap_or(0);
+        if self.next <= highest {
+            verdict.violate(format!("(5) id {} was given out after {highest}", self.next));
+        }
+        verdict
+    }
 }
 
 /// What the judge saw.

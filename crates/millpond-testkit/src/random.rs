@@ -1,5 +1,22 @@
 //! Reproducible randomness: one seed, one run.
 
+/// Whatever decides: a generator, or the bytes a fuzzer gives.
+pub trait Dice {
+    /// A number below `bound`, which is at least 1.
+    fn below(&mut self, bound: u64) -> u64;
+
+    /// A place in something of `length` elements, which is not empty.
+    fn place(&mut self, length: usize) -> usize {
+        usize::try_from(self.below(length as u64)).unwrap_or(0)
+    }
+}
+
+impl Dice for Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        Random::below(self, bound)
+    }
+}
+
 /// `SplitMix64` (Steele, Lea, Flood 2014): small, and good enough to choose moments and sizes.
 #[derive(Clone, Debug)]
 pub struct Random(u64);

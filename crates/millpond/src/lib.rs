@@ -49,6 +49,9 @@ pub mod store;
 #[cfg(feature = "tokio")]
 mod stream;
 mod sync;
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+pub mod testing;
 #[cfg(feature = "tokio")]
 mod tokio;
 pub mod typed;

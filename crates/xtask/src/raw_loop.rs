@@ -13,6 +13,41 @@ use std::time::{Duration, Instant};
 const FILE_BYTES: u64 = 512 << 20;
 const FILL_BYTES: usize = 1 << 20;
 
+/// A zero-filled file that records are written into, each made durable.
+pub struct RawFile {
+    file: File,
+    offset: u64,
+}
+
+impl RawFile {
+    /// Makes the file and fills it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
+        fill(&file)?;
+        Ok(Self { file, offset: 0 })
+    }
+
+    /// One write and one `fdatasync`.
+    ///
+    /// # Errors
+    /// Those of the two calls; a record larger than the file is [`io::ErrorKind::InvalidInput`].
+    pub fn append(&mut self, record: &[u8]) -> io::Result<()> {
+        if record.len() as u64 > FILE_BYTES {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        if self.offset + record.len() as u64 > FILE_BYTES {
+            self.offset = 0;
+        }
+        self.file.write_all_at(record, self.offset)?;
+        self.file.sync_data()?;
+        self.offset += record.len() as u64;
+        Ok(())
+    }
+}
+
 /// What one loop did.
 struct Lap {
     syncs: u64,
@@ -25,11 +60,10 @@ struct Lap {
 /// # Errors
 /// When the file cannot be written or a line is not understood.
 pub fn serve(path: &Path, requests: impl BufRead, mut answers: impl Write) -> io::Result<()> {
-    let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
-    let served = fill(&file).and_then(|()| {
+    let served = RawFile::create(path).and_then(|mut file| {
         for line in requests.lines() {
             let (bytes, seconds) = parse(&line?)?;
-            let lap = run(&file, bytes, seconds)?;
+            let lap = run(&mut file, bytes, seconds)?;
             writeln!(
                 answers,
                 "{{\"bytes\":{bytes},\"syncs\":{},\"seconds\":{:.6},\"p50Micros\":{:.1}}}",
@@ -41,7 +75,6 @@ pub fn serve(path: &Path, requests: impl BufRead, mut answers: impl Write) -> io
         }
         Ok(())
     });
-    drop(file);
     std::fs::remove_file(path)?;
     served
 }
@@ -65,19 +98,13 @@ fn fill(file: &File) -> io::Result<()> {
     file.sync_all()
 }
 
-fn run(file: &File, bytes: usize, seconds: f64) -> io::Result<Lap> {
+fn run(file: &mut RawFile, bytes: usize, seconds: f64) -> io::Result<Lap> {
     let record = vec![1; bytes];
     let mut laps = Vec::new();
-    let mut offset = 0;
     let started = Instant::now();
     let mut last = started;
     while (last - started).as_secs_f64() < seconds || laps.is_empty() {
-        if offset + bytes as u64 > FILE_BYTES {
-            offset = 0;
-        }
-        file.write_all_at(&record, offset)?;
-        file.sync_data()?;
-        offset += bytes as u64;
+        file.append(&record)?;
         let now = Instant::now();
         laps.push(now - last);
         last = now;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use xtask::documents::DOCUMENTS;
-use xtask::tree;
+use xtask::{codegen, tree};
 
 const SOURCES: [&str; 4] = ["rs", "ts", "mjs", "md"];
 const CODE: [&str; 3] = ["rs", "ts", "mjs"];
@@ -54,6 +54,11 @@ fn sources_are_ascii() {
     // Payloads of tests may be any text.
     texts.retain(|(path, _)| !path.starts_with("__test__"));
     expect_none("not ASCII", &lines_where(&texts, |line| !line.is_ascii()));
+}
+
+#[test]
+fn generated_files_are_what_codegen_writes() {
+    codegen::check(&tree::root()).unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]
@@ -133,6 +138,35 @@ fn every_rust_snippet_of_a_document_is_compiled() {
         .map(|(path, _)| path)
         .collect();
     expect_none("name it in crates/xtask/src/documents.rs", &found);
+}
+
+/// The tests that a document names, in backquotes: a path of modules, or a name that only a test has.
+fn named_tests(text: &str) -> Vec<&str> {
+    let is_path =
+        |word: &str| word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || ":_*".contains(c));
+    let spans = text.split('`').skip(1).step_by(2);
+    spans.filter(|span| is_path(span) && (span.contains("::") || span.matches('_').count() > 2)).collect()
+}
+
+#[test]
+fn tests_that_the_durability_table_names_exist() {
+    let root = tree::root();
+    let sources = texts("crates", &["rs"]);
+    let text = read(&root.join("docs/durability.md"));
+    let named = named_tests(&text);
+    assert!(named.len() > 20, "the rule would check nothing");
+    let exists = |test: &str| {
+        let (place, name) = test.rsplit_once("::").unwrap_or(("", test));
+        let first = place.split("::").next().unwrap_or_default();
+        sources.iter().any(|(path, source)| {
+            let is_there =
+                path.trim_end_matches(".rs").split('/').any(|part| part == first) || first.is_empty();
+            is_there
+                && [format!("fn {name}("), format!("fn {name}<")].iter().any(|start| source.contains(start))
+        })
+    };
+    let found: Vec<String> = named.into_iter().filter(|test| !exists(test)).map(str::to_owned).collect();
+    expect_none("docs/durability.md names a test that is not there", &found);
 }
 
 #[test]

@@ -5,6 +5,13 @@
 //!
 //! - `push` pushes 200 bytes: `pushed ID`
 //! - `ack:ID` acks by id: `acked true|false`
+//! - `produce:THREADSxEACH` pushes EACH times from each of THREADS threads: the answers of `push`
+//! - `share:PUSHES` pushes so many times at once, without a thread for each: the answers of `push`
+//! - `wait:MS` waits so long for an entry that does not come: `waiting`, then `waited MS MS` by the steady and by the wall
+//!   clock
+//! - `read` reads every entry: `read COUNT`
+//! - `reopen` opens the same directory again while the queue so far is still there, and goes on with that:
+//!   `reopened LENGTH`
 //! - `kill` ends the process as kill -9 does
 //!
 //! A call that fails answers `failed CODE`, and the process goes on.
@@ -17,8 +24,12 @@
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant, SystemTime};
 
-use millpond::{Builder, Durability};
+use millpond::{Builder, Durability, Failure, PushError, Queue};
 use millpond_testkit::on_store;
 use millpond_testkit::subjects::Subject;
 
@@ -27,20 +38,97 @@ fn say(answer: &str) {
     io::stdout().lock().write_all(format!("{answer}\n").as_bytes()).expect("the pipe is open");
 }
 
+fn tell(answer: Result<u64, PushError>) {
+    match answer {
+        Ok(id) => say(&format!("pushed {id}")),
+        Err(error) => say(&format!("failed {}", error.code())),
+    }
+}
+
+fn produce(queue: &Queue, threads: u64, each: u64) {
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| (0..each).for_each(|_| tell(queue.push([7; 200]))));
+        }
+    });
+}
+
+/// Wakes the thread that waits for futures.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// So many pushes at once: nobody but the commit thread commits for them.
+fn share(queue: &Queue, pushes: usize) {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut waiting: Vec<_> = (0..pushes).map(|_| Box::pin(queue.push_async([7; 200]))).collect();
+    while !waiting.is_empty() {
+        waiting.retain_mut(|push| match push.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Pending => true,
+            Poll::Ready(answer) => {
+                tell(answer);
+                false
+            }
+        });
+        if !waiting.is_empty() {
+            thread::park();
+        }
+    }
+}
+
+/// Waits for an entry that does not come.
+fn wait(queue: &Queue, limit: Duration) {
+    let (steady, wall) = (Instant::now(), SystemTime::now());
+    say("waiting");
+    assert!(queue.reserve_timeout(limit).unwrap().is_none());
+    let wall = match wall.elapsed() {
+        Ok(forward) => i128::try_from(forward.as_millis()).unwrap(),
+        Err(back) => -i128::try_from(back.duration().as_millis()).unwrap(),
+    };
+    say(&format!("waited {} {wall}", steady.elapsed().as_millis()));
+}
+
+fn open<T: Subject>(directory: &Path, durability: Durability) -> Result<Queue, Failure> {
+    Ok(Builder::new(T::open(directory)?).durability(durability).open()?)
+}
+
 fn run<T: Subject>(directory: &Path, durability: Durability, words: &[String]) {
-    let queue = Builder::new(T::open(directory).unwrap()).durability(durability).open().unwrap();
+    let mut queue = open::<T>(directory, durability).unwrap();
+    let mut before = Vec::new();
     for word in words {
         say(&format!("call {word}"));
-        match word.split_once(':') {
-            Some(("ack", id)) => match queue.ack(id.parse().unwrap()) {
+        let (word, argument) = word.split_once(':').unwrap_or((word, ""));
+        match word {
+            "push" => tell(queue.push([7; 200])),
+            "wait" => wait(&queue, Duration::from_millis(argument.parse().unwrap())),
+            "share" => share(&queue, argument.parse().unwrap()),
+            "produce" => {
+                let (threads, each) = argument.split_once('x').unwrap();
+                produce(&queue, threads.parse().unwrap(), each.parse().unwrap());
+            }
+            "ack" => match queue.ack(argument.parse().unwrap()) {
                 Ok(removed) => say(&format!("acked {removed}")),
                 Err(error) => say(&format!("failed {}", error.code())),
             },
-            None if word == "push" => match queue.push([7; 200]) {
-                Ok(id) => say(&format!("pushed {id}")),
+            "read" => {
+                let read: Result<Vec<_>, _> = queue.iter().collect();
+                match read {
+                    Ok(entries) => say(&format!("read {}", entries.len())),
+                    Err(error) => say(&format!("failed {}", error.code())),
+                }
+            }
+            "reopen" => match open::<T>(directory, durability) {
+                Ok(opened) => {
+                    say(&format!("reopened {}", opened.len()));
+                    before.push(std::mem::replace(&mut queue, opened));
+                }
                 Err(error) => say(&format!("failed {}", error.code())),
             },
-            None if word == "kill" => {
+            "kill" => {
                 let own = rustix::process::getpid();
                 rustix::process::kill_process(own, rustix::process::Signal::KILL).unwrap();
             }

@@ -2,10 +2,13 @@
 //!
 //! A library is opened below the queue directory, under a name of its own, so that its files and ours never meet. After
 //! a commit for which there was no room the library is opened again: most of them accept nothing more on the handle
-//! that failed. After any other failure the store accepts nothing more at all.
+//! that failed. After any other failure the store accepts nothing more at all, and gives way to the next open of its
+//! directory in this process.
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
 
@@ -23,7 +26,7 @@ pub(super) const OWN: u8 = 0xFF;
 pub(super) const END: [u8; 1] = [OWN];
 
 /// Ordered bytes in files of a library's own.
-pub(super) trait Library: Sized {
+pub(super) trait Library: Sized + Send + Sync + 'static {
     /// The name of its file or directory in the queue directory.
     const NAME: &'static str;
 
@@ -41,12 +44,35 @@ pub(super) trait Library: Sized {
     fn close(self) -> Result<(), LibraryError>;
 }
 
+/// The stores of libraries that are open in this process.
+static OPEN: Mutex<Vec<Weak<dyn Holder>>> = Mutex::new(Vec::new());
+
+/// Who holds a directory in this process, whatever the library.
+trait Holder: Send + Sync {
+    /// Device and inode of the directory.
+    fn identity(&self) -> Option<(u64, u64)>;
+
+    /// Lets go of the directory if a failure stopped the store; says whether it did.
+    fn give_way(&self) -> bool;
+}
+
+/// Ends the store that holds this directory in this process, if a failure stopped it: it accepts nothing more, and only
+/// a new open finds out what the disk holds. True when the lock is worth another try.
+fn give_way(directory: &Directory) -> bool {
+    let Some(wanted) = directory.identity() else { return false };
+    // Nobody is called under the lock of the list.
+    let holders: Vec<Arc<dyn Holder>> = OPEN.lock().iter().filter_map(Weak::upgrade).collect();
+    holders.iter().any(|holder| holder.identity() == Some(wanted) && holder.give_way())
+}
+
 /// A library with its directory and lock.
 pub(super) struct Kept<L> {
     // ORDER: fields drop in this order: the library lets go of its files before the lock goes.
     library: RwLock<Option<L>>,
     /// One commit at a time; what the commits before it left.
     turn: Mutex<Turn>,
+    /// A failure stopped the store: said without waiting for the turn.
+    stopped: AtomicBool,
     directory: Directory,
     guard: Mutex<Option<Guard>>,
 }
@@ -64,9 +90,13 @@ struct Turn {
 }
 
 impl<L: Library> Kept<L> {
-    pub(super) fn open(path: &Path) -> Result<Self, LibraryError> {
+    pub(super) fn open(path: &Path) -> Result<Arc<Self>, LibraryError> {
         let directory = Directory::open(path)?;
-        let guard = match directory.lock() {
+        let mut lock = directory.lock();
+        if matches!(lock, Ok(Lock::Taken(_))) && give_way(&directory) {
+            lock = directory.lock();
+        }
+        let guard = match lock {
             Ok(Lock::Held(guard)) => guard,
             Ok(Lock::Taken(pid)) => {
                 return Err(LibraryError::Locked { path: path.to_path_buf(), pid });
@@ -81,12 +111,19 @@ impl<L: Library> Kept<L> {
         make_whole::<L>(&directory)?;
         let library = L::open(&directory, L::NAME)?;
         files::narrow(path).map_err(|error| LibraryError::write("chmod", path, error))?;
-        Ok(Self {
+        let kept = Arc::new(Self {
             library: RwLock::new(Some(library)),
             turn: Mutex::default(),
+            stopped: AtomicBool::new(false),
             directory,
             guard: Mutex::new(Some(guard)),
-        })
+        });
+        let holder: Arc<dyn Holder> = Arc::clone(&kept) as Arc<dyn Holder>;
+        let mut open = OPEN.lock();
+        open.retain(|other| other.strong_count() > 0);
+        open.push(Arc::downgrade(&holder));
+        drop(open);
+        Ok(kept)
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -144,9 +181,14 @@ impl<L: Library> Kept<L> {
             LibraryError::NoSpace { operation, path, source } => LibraryError::Io { operation, path, source },
             other => other,
         };
-        let told = LibraryError::Poisoned { text: error.to_string(), io: error.io_details() };
-        turn.poison = Some(told);
+        self.stop(turn, &error);
         error
+    }
+
+    /// Accepts nothing more from here on.
+    fn stop(&self, turn: &mut Turn, cause: &LibraryError) {
+        turn.poison = Some(LibraryError::Poisoned { text: cause.to_string(), io: cause.io_details() });
+        self.stopped.store(true, Ordering::Release);
     }
 
     /// Closes the library and opens it again, which finds out what is on disk.
@@ -161,8 +203,7 @@ impl<L: Library> Kept<L> {
             }
             Err(error) => {
                 if !matches!(error.classify(), FailureKind::NoSpace) {
-                    let text = error.to_string();
-                    turn.poison = Some(LibraryError::Poisoned { text, io: error.io_details() });
+                    self.stop(turn, &error);
                 }
                 Err(error)
             }
@@ -195,6 +236,17 @@ impl<L: Library> Kept<L> {
         let _ = files::narrow(self.path());
         *self.guard.lock() = None;
         closed
+    }
+}
+
+impl<L: Library> Holder for Kept<L> {
+    fn identity(&self) -> Option<(u64, u64)> {
+        self.directory.identity()
+    }
+
+    fn give_way(&self) -> bool {
+        // Whoever has the turn of a stopped store is only being refused, so this does not wait for a disk.
+        self.stopped.load(Ordering::Acquire) && self.close().is_ok()
     }
 }
 
@@ -240,7 +292,7 @@ pub(super) fn add_size(summary: &mut Summary, key: &[u8], value: &[u8]) {
 macro_rules! store_of {
     ($(#[$doc:meta])* $name:ident keeps $library:ty) => {
         $(#[$doc])*
-        pub struct $name($crate::store::library::Kept<$library>);
+        pub struct $name(std::sync::Arc<$crate::store::library::Kept<$library>>);
 
         impl std::fmt::Debug for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

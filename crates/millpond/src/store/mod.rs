@@ -38,6 +38,8 @@ pub(crate) use any::AnyStore;
 pub use any::StoreError;
 #[cfg(any(feature = "redb", feature = "sled", feature = "rocksdb"))]
 pub use library_error::LibraryError;
+#[cfg(feature = "testing")]
+pub(crate) use log::testing as log_testing;
 pub use log::{Disk, DiskFile, DiskLock, LogError, LogOptions, LogStore};
 pub use mem::MemStore;
 #[cfg(feature = "redb")]

@@ -176,7 +176,7 @@ fn o_21_a_receive_that_is_given_up_swallows_nothing() {
     let queue = Builder::new(MemStore::new()).durability(Durability::Group).open().unwrap();
     let mut taken = BTreeSet::new();
     let clone = queue.clone();
-    let rounds = 5_000u64;
+    let rounds = 20_000u64;
     let producer = thread::spawn(move || {
         for round in 0..rounds {
             (0..round % 97).for_each(|_| std::hint::spin_loop());

@@ -73,7 +73,7 @@ pub(super) struct Core {
     pub(super) index: RwLock<Index>,
     pub(super) reader: Reader,
     pub(super) largest: u64,
-    turn: Mutex<Turn>,
+    pub(super) turn: Mutex<Turn>,
     pub(super) append: Mutex<Append>,
     poison: OnceLock<Poison>,
     closed: AtomicBool,
@@ -115,7 +115,7 @@ impl Core {
     }
 
     /// Refuses writing after the end and after a failure that left the disk unknown.
-    fn check_writable(&self) -> Result<(), LogError> {
+    pub(super) fn check_writable(&self) -> Result<(), LogError> {
         self.check_open()?;
         self.check_poison()
     }

@@ -49,6 +49,11 @@ pub trait Disk: Send + Sync {
     /// Makes the names durable.
     fn sync_dir(&self) -> io::Result<()>;
 
+    /// Fills `bytes` with random ones: the identity of a queue and the generation of a file life.
+    fn random(&self, bytes: &mut [u8]) -> io::Result<()> {
+        getrandom::fill(bytes).map_err(|error| io::Error::other(error.to_string()))
+    }
+
     /// Lets go of the directory; every later call fails.
     fn release(&self) {}
 }

@@ -23,11 +23,13 @@ pub(super) struct Holder {
 struct Owned {
     thread: Option<JoinHandle<()>>,
     lock: Option<Box<dyn Any + Send + Sync>>,
+    /// Its work is done by whoever asks for it.
+    without_thread: bool,
 }
 
 impl Holder {
-    pub(super) fn new(core: Core, lock: Box<dyn Any + Send + Sync>) -> Arc<Self> {
-        let owned = Mutex::new(Owned { thread: None, lock: Some(lock) });
+    pub(super) fn new(core: Core, lock: Box<dyn Any + Send + Sync>, without_thread: bool) -> Arc<Self> {
+        let owned = Mutex::new(Owned { thread: None, lock: Some(lock), without_thread });
         let holder = Arc::new(Self { core: Arc::new(core), owned });
         let mut open = OPEN.lock();
         open.retain(|other| other.strong_count() > 0);
@@ -38,7 +40,7 @@ impl Holder {
     /// Starts the thread that makes spares; the first append needs one.
     pub(super) fn start(&self) -> Result<(), LogError> {
         let mut owned = self.owned.lock();
-        if owned.thread.is_none() && owned.lock.is_some() {
+        if owned.thread.is_none() && owned.lock.is_some() && !owned.without_thread {
             let core = Arc::clone(&self.core);
             let started = thread::Builder::new().name("millpond-log".into()).spawn(move || spare::run(&core));
             let failed = |error| LogError::io("clone", self.core.disk.path().to_path_buf(), error);

@@ -35,6 +35,8 @@ mod rotation;
 mod scan;
 mod segment;
 mod spare;
+#[cfg(feature = "testing")]
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -99,6 +101,11 @@ impl LogStore {
 
     /// Opens the log on any disk.
     pub fn open_on(disk: Arc<dyn Disk>, options: LogOptions) -> Result<Self, LogError> {
+        Self::open_as(disk, options, false)
+    }
+
+    /// With `by_hand` no thread is started: see `testing`.
+    fn open_as(disk: Arc<dyn Disk>, options: LogOptions, by_hand: bool) -> Result<Self, LogError> {
         let path = disk.path().to_path_buf();
         let mut lock = disk.lock();
         if matches!(lock, Ok(DiskLock::Taken { .. })) && holder::give_way(disk.as_ref()) {
@@ -113,10 +120,10 @@ impl LogStore {
             let handles = Arc::new(Handles::new(Arc::clone(&disk)));
             (recover::recover(disk.as_ref(), &handles, options.strict)?, handles)
         };
-        let pool = Pool::new(found.next, found.leftovers);
+        let pool = Pool::new(found.next, found.leftovers, by_hand);
         let largest = options.segment_bytes.clamp(segment::SMALLEST, LARGEST);
         let core = Core::new(disk, handles, found.identity, found.index, pool, largest);
-        Ok(Self { holder: Holder::new(core, lock), report: found.report })
+        Ok(Self { holder: Holder::new(core, lock, by_hand), report: found.report })
     }
 
     fn core(&self) -> &Core {

@@ -93,9 +93,8 @@ pub(super) fn recover(disk: &dyn Disk, handles: &Arc<Handles>, strict: bool) -> 
 
 fn new_identity(disk: &dyn Disk) -> Result<Identity, LogError> {
     let mut identity = Identity::default();
-    getrandom::fill(&mut identity).map_err(|error| {
-        LogError::io("getrandom", disk.path().to_path_buf(), io::Error::other(error.to_string()))
-    })?;
+    disk.random(&mut identity)
+        .map_err(|error| LogError::io("getrandom", disk.path().to_path_buf(), error))?;
     Ok(identity)
 }
 

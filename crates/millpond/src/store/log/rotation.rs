@@ -27,7 +27,7 @@ impl Core {
             return Err(LogError::TooLarge { bytes: record.len() as u64 });
         }
         let frames = open_record::frames_at(record.len() as u64);
-        let spare = self.pool.take(footer::size_for(frames + (need + HEAD) as u64))?;
+        let spare = self.pool.take(self, footer::size_for(frames + (need + HEAD) as u64))?;
         // It may have been made before the thread's next sync failed.
         self.check_poison()?;
         if let Some(active) = &mut self.append.lock().active

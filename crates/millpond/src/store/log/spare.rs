@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::core::Core;
 use super::error::LogError;
@@ -37,6 +37,27 @@ struct State {
     released: Vec<u64>,
     tidy_at: Option<Instant>,
     stopping: bool,
+    /// No thread does the work: whoever waits for a file makes it.
+    by_hand: bool,
+}
+
+impl State {
+    fn job(&mut self, now: Instant) -> Option<Job> {
+        let wanted = self.spares.iter().all(|spare| spare.header.size < self.least) && self.least > 0;
+        let short = self.spares.len() < READY;
+        let idle = self.discarded.is_empty() && self.released.is_empty();
+        if !self.halted && (wanted || (short && idle)) {
+            let number = self.next;
+            self.next += 1;
+            let size = self.size.max(self.least.next_multiple_of(SMALLEST));
+            return Some(Job::Make { number, size });
+        }
+        if !idle {
+            let names = std::mem::take(&mut self.discarded);
+            return Some(Job::Unlink { names, segments: std::mem::take(&mut self.released) });
+        }
+        self.tidy_at.take_if(|at| *at <= now).map(|_| Job::Tidy)
+    }
 }
 
 enum Job {
@@ -52,13 +73,13 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub(super) fn new(next: u64, leftovers: Vec<String>) -> Self {
-        let state = State { next, size: SMALLEST, discarded: leftovers, ..State::default() };
+    pub(super) fn new(next: u64, leftovers: Vec<String>, by_hand: bool) -> Self {
+        let state = State { next, size: SMALLEST, discarded: leftovers, by_hand, ..State::default() };
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
     /// A spare with room for `least` bytes, waiting until there is one.
-    pub(super) fn take(&self, least: u64) -> Result<Arc<Segment>, LogError> {
+    pub(super) fn take(&self, core: &Core, least: u64) -> Result<Arc<Segment>, LogError> {
         let mut state = self.state.lock();
         state.halted = false;
         state.failed = None;
@@ -79,7 +100,11 @@ impl Pool {
                 break Err(LogError::Closed);
             }
             self.changed.notify_all();
-            self.changed.wait(&mut state);
+            if state.by_hand {
+                MutexGuard::unlocked(&mut state, || work(core));
+            } else {
+                self.changed.wait(&mut state);
+            }
         };
         state.least = 0;
         drop(state);
@@ -139,36 +164,30 @@ impl Pool {
         (names, std::mem::take(&mut state.released))
     }
 
+    /// Waits for something to do; `None` at the end.
     fn next_job(&self) -> Option<Job> {
         let mut state = self.state.lock();
         loop {
             if state.stopping {
                 return None;
             }
-            let wanted = state.spares.iter().all(|spare| spare.header.size < state.least) && state.least > 0;
-            let short = state.spares.len() < READY;
-            let idle = state.discarded.is_empty() && state.released.is_empty();
-            if !state.halted && (wanted || (short && idle)) {
-                let number = state.next;
-                state.next += 1;
-                let size = state.size.max(state.least.next_multiple_of(SMALLEST));
-                return Some(Job::Make { number, size });
-            }
-            if !idle {
-                let names = std::mem::take(&mut state.discarded);
-                return Some(Job::Unlink { names, segments: std::mem::take(&mut state.released) });
+            if let Some(job) = state.job(Instant::now()) {
+                return Some(job);
             }
             match state.tidy_at {
-                Some(at) if at <= Instant::now() => {
-                    state.tidy_at = None;
-                    return Some(Job::Tidy);
-                }
                 Some(at) => {
                     self.changed.wait_until(&mut state, at);
                 }
                 None => self.changed.wait(&mut state),
             }
         }
+    }
+
+    fn job_by_hand(&self) -> Option<Job> {
+        let mut state = self.state.lock();
+        // By hand every moment is late enough, so that no outcome depends on a clock.
+        let late = state.tidy_at.unwrap_or_else(Instant::now);
+        state.job(late)
     }
 
     fn made(&self, result: Result<Arc<Segment>, LogError>) {
@@ -202,20 +221,29 @@ impl Drop for Ended<'_> {
 pub(super) fn run(core: &Core) {
     let _ended = Ended(&core.pool);
     while let Some(job) = core.pool.next_job() {
-        match job {
-            Job::Make { number, size } => {
-                // A commit that began before the failure may still ask for a file. Its name would be made durable by a
-                // second sync of a directory whose first one failed.
-                let made = core.check_poison().and_then(|()| make(core, number, size));
-                if let Err(error) = &made {
-                    core.poison_by(error);
-                }
-                core.pool.made(made);
+        perform(core, job);
+    }
+}
+
+/// Does one job of the thread on this one; false when there is none.
+pub(super) fn work(core: &Core) -> bool {
+    core.pool.job_by_hand().map(|job| perform(core, job)).is_some()
+}
+
+fn perform(core: &Core, job: Job) {
+    match job {
+        Job::Make { number, size } => {
+            // A commit that began before the failure may still ask for a file. Its name would be made durable by a
+            // second sync of a directory whose first one failed.
+            let made = core.check_poison().and_then(|()| make(core, number, size));
+            if let Err(error) = &made {
+                core.poison_by(error);
             }
-            // A failure poisons the log; the next commit tells.
-            Job::Unlink { names, segments } => drop(core.unlink(&names, &segments)),
-            Job::Tidy => core.tidy(),
+            core.pool.made(made);
         }
+        // A failure poisons the log; the next commit tells.
+        Job::Unlink { names, segments } => drop(core.unlink(&names, &segments)),
+        Job::Tidy => core.tidy(),
     }
 }
 
@@ -237,8 +265,7 @@ fn fill(core: &Core, number: u64, size: u64, temporary: &str) -> Result<Arc<Segm
         move |error| LogError::write(operation, path, error)
     };
     let mut random = [0; 8];
-    getrandom::fill(&mut random)
-        .map_err(|error| LogError::io("getrandom", path.clone(), std::io::Error::other(error.to_string())))?;
+    core.disk.random(&mut random).map_err(failed("getrandom"))?;
     let generation = u64::from_le_bytes(random);
     let header = Header { identity: core.identity, generation, number, size, recycled: false };
     let file = core.disk.create(temporary).map_err(failed("openat"))?;

@@ -1,0 +1,95 @@
+//! A process under strace: what it asked of the kernel, in the order in which the calls ended, and calls that are made to
+//! fail.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::missing_panics_doc,
+    reason = "a test that cannot run panics"
+)]
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Calls that write to a file or make it durable.
+pub const WRITES_AND_SYNCS: &str =
+    "trace=write,pwrite64,writev,pwritev,fsync,fdatasync,sync_file_range,msync";
+
+/// One call that ended.
+#[derive(Debug)]
+pub struct Call {
+    /// Its name.
+    pub name: String,
+    /// The file of its first argument.
+    pub path: String,
+    /// What is behind the path: arguments and result.
+    pub rest: String,
+}
+
+impl Call {
+    /// Whether it makes a file durable.
+    #[must_use]
+    pub fn is_sync(&self) -> bool {
+        ["fsync", "fdatasync"].contains(&self.name.as_str())
+    }
+
+    /// Whether it was answered with this error.
+    #[must_use]
+    pub fn failed_with(&self, error: &str) -> bool {
+        self.rest.contains(&format!("= -1 {error}"))
+    }
+}
+
+/// The calls of all threads in the order in which they ended.
+#[must_use]
+pub fn calls(trace: &str) -> Vec<Call> {
+    let mut open: HashMap<&str, String> = HashMap::new();
+    let mut calls = Vec::new();
+    for line in trace.lines() {
+        let Some((thread, text)) = line.trim_start().split_once(' ') else { continue };
+        let text = text.trim_start();
+        let whole = if let Some(begun) = text.strip_suffix("<unfinished ...>") {
+            open.insert(thread, begun.to_owned());
+            continue;
+        } else if let Some((_, ended)) = text.split_once("resumed>") {
+            open.remove(thread).unwrap_or_default() + ended
+        } else {
+            text.to_owned()
+        };
+        let Some((name, rest)) = whole.split_once('(') else { continue };
+        let path = rest.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
+        let Some((path, rest)) = path else { continue };
+        calls.push(Call { name: name.to_owned(), path: path.to_owned(), rest: rest.to_owned() });
+    }
+    calls
+}
+
+/// What a traced process did.
+#[derive(Debug)]
+pub struct Traced {
+    /// Its calls.
+    pub calls: Vec<Call>,
+    /// Its standard output.
+    pub said: String,
+}
+
+/// Runs a command under strace with these options; `None`, said aloud, where strace does not work. The command is killed
+/// if it takes longer than a minute.
+pub fn run<O: AsRef<OsStr>>(trace: &Path, options: &[O], command: &[&str]) -> Option<Traced> {
+    let tried = Command::new("strace").args(["-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
+    if !tried.is_ok_and(|status| status.success()) {
+        println!("SKIPPED: strace is missing or may not trace here");
+        return None;
+    }
+    let output = Command::new("timeout")
+        .args(["-s", "KILL", "60", "strace", "-f", "-y", "-s", "64", "-o"])
+        .arg(trace)
+        .args(options)
+        .args(command)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    Some(Traced { calls: calls(&fs::read_to_string(trace).unwrap()), said })
+}
