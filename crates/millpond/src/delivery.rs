@@ -157,7 +157,10 @@ impl Shared {
     /// The value of entry `id` and where its payload begins.
     pub(crate) fn read_value(&self, id: u64) -> Result<Option<(Vec<u8>, usize)>, Failure> {
         let value = self.call_read(Some(id), |store| store.get(&key::entry(id)))?;
-        let Some(value) = value else { return Ok(None) };
+        let Some(value) = value else {
+            self.settle_lost();
+            return Ok(None);
+        };
         match envelope::payload_offset(&value) {
             Ok(offset) => Ok(Some((value, offset))),
             Err(reason) => Err(Failure::new(
@@ -166,6 +169,22 @@ impl Shared {
                 format!("entry {id} has no valid envelope: {reason}"),
             )),
         }
+    }
+
+    /// Entries that the store gave up as damaged count as acked: there is room for others.
+    fn settle_lost(&self) {
+        let lost = self.store.take_lost();
+        if lost.is_empty() {
+            return;
+        }
+        let mut settlements = Settlements::default();
+        let mut state = self.state.lock();
+        for entry in lost {
+            state.lose(entry.id, entry.bytes);
+        }
+        state.grant(self.capacity, &mut settlements);
+        drop(state);
+        settlements.tell();
     }
 
     /// The first unacked entry whose id is not below `from`.
@@ -454,6 +473,16 @@ impl State {
         }
         self.counters.acked += 1;
         true
+    }
+
+    /// The store gave the entry up. Whoever picked it forgets it for himself.
+    pub(crate) fn lose(&mut self, id: u64, bytes: u64) {
+        if self.is_outstanding(id) {
+            self.early.insert(id, bytes);
+        } else {
+            self.stored = self.stored.saturating_sub(1);
+            self.stored_bytes = self.stored_bytes.saturating_sub(bytes);
+        }
     }
 
     /// One ack by id found nothing. Then there is nothing to put back, unless the entry was on its way meanwhile or

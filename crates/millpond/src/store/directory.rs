@@ -84,6 +84,18 @@ impl Directory {
         retry_on_intr(|| rustix::fs::openat(self, name, flags, Mode::RUSR | Mode::WUSR))
     }
 
+    /// A directory in it, made where it is missing; its name is durable then. Follows no link.
+    pub(super) fn below(&self, name: &str) -> io::Result<Self> {
+        match rustix::fs::mkdirat(self, name, Mode::RWXU) {
+            Ok(()) => self.sync()?,
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let descriptor = retry_on_intr(|| rustix::fs::openat(self, name, flags, Mode::empty()))?;
+        Ok(Self { path: self.path.join(name), descriptor })
+    }
+
     /// The names in it, in any order.
     pub(super) fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();

@@ -22,16 +22,19 @@ mod holder;
 #[cfg_attr(not(test), expect(dead_code, reason = "segments are not kept as sets of ids yet"))]
 mod idset;
 mod index;
-#[cfg_attr(not(test), expect(dead_code, reason = "stretches are not given up yet"))]
+mod life;
 mod lost;
 mod open_record;
 mod part;
 #[cfg_attr(not(test), expect(dead_code, reason = "sizes are bounded where they are needed"))]
 mod pieces;
+mod quarantine;
 mod reader;
 mod real_disk;
 mod recover;
+mod reserve;
 mod rotation;
+mod salvage;
 mod scan;
 mod segment;
 mod spare;
@@ -39,6 +42,7 @@ mod spare;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod tidy;
 mod verdict;
 
 use std::fmt;
@@ -49,10 +53,11 @@ pub use disk::{Disk, DiskFile, DiskLock};
 pub use error::LogError;
 
 use self::core::Core;
-use super::{FailureKind, IoDetails, Op, Pair, RecoveryReport, Store, StoreStats, Summary};
+use super::{FailureKind, IoDetails, LostEntry, Op, Pair, RecoveryReport, Store, StoreStats, Summary};
 use crate::key::Key;
 use handles::Handles;
 use holder::Holder;
+use index::Loc;
 use spare::Pool;
 
 /// The largest size a segment may be asked to have.
@@ -121,9 +126,21 @@ impl LogStore {
             (recover::recover(disk.as_ref(), &handles, options.strict)?, handles)
         };
         let pool = Pool::new(found.next, found.leftovers, by_hand);
-        let largest = options.segment_bytes.clamp(segment::SMALLEST, LARGEST);
-        let core = Core::new(disk, handles, found.identity, found.index, pool, largest);
+        let damage = found.report.damage.clone();
+        let core = Core::new(disk, handles, found.identity, found.index, pool, &options, damage);
         Ok(Self { holder: Holder::new(core, lock, by_hand), report: found.report })
+    }
+
+    /// Gives up an entry that cannot be read because it is damaged, so that the next one is delivered.
+    fn salvage(&self, error: LogError, id: u64, loc: Loc) -> Result<(), LogError> {
+        // A read that fails is an error of that call and says nothing about what is stored.
+        if self.core().strict || !matches!(error, LogError::Corrupt { .. }) {
+            return Err(error);
+        }
+        if self.holder.start().is_err() || self.core().give_up(id, loc).is_err() {
+            return Err(error);
+        }
+        Ok(())
     }
 
     fn core(&self) -> &Core {
@@ -158,7 +175,9 @@ impl Store for LogStore {
             match self.core().reader.read(self.core().disk.as_ref(), &segment, loc, id) {
                 Ok(value) => return Ok(Some(value)),
                 // The file may have gone because the entry was settled meanwhile; then its place tells.
-                Err(error) if self.core().index.read().find(id) == Some(loc) => return Err(error),
+                Err(error) if self.core().index.read().find(id) == Some(loc) => {
+                    self.salvage(error, id, loc)?
+                }
                 Err(_) => {}
             }
         }
@@ -219,7 +238,13 @@ impl Store for LogStore {
     }
 
     fn recovery(&self) -> RecoveryReport {
-        self.report.clone()
+        let mut report = self.report.clone();
+        report.damage.extend_from_slice(&self.core().salvaged.lock().damage);
+        report
+    }
+
+    fn take_lost(&self) -> Vec<LostEntry> {
+        std::mem::take(&mut self.core().salvaged.lock().entries)
     }
 
     fn stats(&self) -> StoreStats {
@@ -230,6 +255,7 @@ impl Store for LogStore {
             disk_bytes: used + self.core().pool.bytes(),
             segments: index.parts.len() as u64,
             syncs: self.core().syncs(),
+            damaged: (self.report.damage.len() + self.core().salvaged.lock().damage.len()) as u64,
         }
     }
 

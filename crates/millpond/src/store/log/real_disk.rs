@@ -98,6 +98,12 @@ impl Disk for RealDisk {
         self.at()?.sync()
     }
 
+    fn folder(&self, name: &str) -> io::Result<Arc<dyn Disk>> {
+        let directory = self.at()?.below(name)?;
+        let path = self.path.join(name);
+        Ok(Arc::new(Self { path, directory: Mutex::new(Some(Arc::new(directory))) }))
+    }
+
     fn release(&self) {
         *self.directory.lock() = None;
     }

@@ -35,6 +35,12 @@ pub(super) struct Candidate {
     record: Option<(OpenRecord, u64)>,
 }
 
+impl Candidate {
+    pub(super) fn is_recycled(&self) -> bool {
+        self.header.recycled
+    }
+}
+
 /// Error of a scan, which knows no path.
 enum Fault {
     Read(io::Error),

@@ -29,7 +29,7 @@ pub fn rotate(store: &LogStore) -> Result<(), LogError> {
     let core = store.core();
     let mut turn = core.turn.lock();
     core.check_writable()?;
-    core.rotate(&mut turn, 0)
+    core.rotate(&mut turn, 0, 0)
 }
 
 /// Kind, id and length of the payload of the frame at `offset` of a file, if a header of this life lies there.

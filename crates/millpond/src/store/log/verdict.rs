@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::freed::Freed;
 use super::open_record::Living;
-use super::recover::Recovery;
+use super::recover::{Candidate, Recovery};
 use super::scan::Found;
 use super::segment;
 
@@ -26,6 +26,9 @@ impl Recovery<'_> {
     /// The last segment of a life: its largest mark vouches for what lies below, the rest may be torn.
     pub(super) fn judge_last(&mut self, number: u64, from: u64, found: &Found, len: u64) {
         let mark = found.mark;
+        // In a file with a former life, what lies behind the frames is torn only where this life left a header.
+        let recycled = self.files.get(&number).is_some_and(Candidate::is_recycled);
+        let junk_end = if recycled { found.own_end.max(found.end) } else { found.junk_end };
         let mut torn = Vec::new();
         let mut first_bad = u64::MAX;
         for bad in &found.bad {
@@ -49,8 +52,8 @@ impl Recovery<'_> {
             let reason = if len < mark { "the file is too short" } else { "a stretch does not check" };
             self.damaged(number, (found.end, mark), ids, reason);
         }
-        self.report.dropped_tail_bytes += found.junk_end.saturating_sub(found.end.max(mark));
-        self.report.clean = found.closed && found.junk_end == found.end;
+        self.report.dropped_tail_bytes += junk_end.saturating_sub(found.end.max(mark));
+        self.report.clean = found.closed && junk_end == found.end;
         self.open_ends.insert(number, (mark, first_bad));
         if let Some(part) = self.index.parts.get_mut(&number) {
             part.about.live_end = found.end.max(mark).max(from);

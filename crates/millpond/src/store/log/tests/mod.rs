@@ -8,7 +8,10 @@ mod fixtures;
 mod freeing;
 mod golden;
 mod model;
+mod salvage;
 mod sim;
+mod small;
+mod space;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{LogOptions, LogStore};
+use super::{LogOptions, LogStore, segment};
 use crate::key;
 use crate::store::{Op, Store};
 

@@ -1,0 +1,79 @@
+//! The reserve: on a full disk pushes stop in time, and acks go on until they have made room.
+//!
+//! Two files are kept that need no room to become the next segment. Pushes are refused before they would leave fewer. Acks
+//! may take them: a segment that holds nothing but acks is let go when it is full, because the one behind it begins with
+//! what it held, and then it is a spare again. So acks never need new room.
+
+use super::core::{Core, Turn};
+use super::error::LogError;
+use super::footer;
+use super::held;
+use super::open_record;
+use super::segment::SMALLEST;
+use super::spare::RESERVE;
+
+/// What a file of the reserve has room for beside records and acks, at least and at most.
+const SLACK: (u64, u64) = (16 * 1024, 1024 * 1024);
+
+/// The files that need no room and must be there before anything is written: a push leaves the reserve whole, and
+/// anything else one file to let the segment before go.
+pub(super) fn needed(puts: bool) -> usize {
+    if puts { RESERVE } else { 1 }
+}
+
+impl Core {
+    /// Waits for files that need no room. Where the device has none left, segments that nobody needs give theirs.
+    pub(super) fn restock(&self, turn: &mut Turn, count: usize) -> Result<(), LogError> {
+        match self.pool.ensure(self, count) {
+            Err(error @ LogError::NoSpace { .. }) => {
+                if self.free_now(turn)? {
+                    self.pool.ensure(self, count)
+                } else {
+                    Err(error)
+                }
+            }
+            other => other,
+        }
+    }
+
+    /// Puts the next segment into use if that leaves `keep` files that need no room.
+    pub(super) fn rotate_leaving(&self, turn: &mut Turn, need: usize, keep: usize) -> Result<(), LogError> {
+        match self.rotate(turn, need, keep) {
+            Err(error @ LogError::NoSpace { .. }) => {
+                if self.free_now(turn)? {
+                    self.rotate(turn, need, keep)
+                } else {
+                    Err(error)
+                }
+            }
+            other => other,
+        }
+    }
+
+    /// Lets go of what nobody needs, by a commit of its own; false when there is nothing or no room to say so.
+    fn free_now(&self, turn: &mut Turn) -> Result<bool, LogError> {
+        self.build(turn, &[]);
+        if turn.batch.is_empty() {
+            return Ok(false);
+        }
+        let length = turn.batch.bytes().len();
+        let at = match self.append.lock().active.as_mut().filter(|active| active.fits(length)) {
+            Some(active) => self.write(active, &mut turn.batch, false)?,
+            None => return Ok(false),
+        };
+        self.sync()?;
+        self.index.write().apply_batch(at.0, at.1, turn.batch.bytes());
+        self.release();
+        Ok(true)
+    }
+
+    /// What a file of the reserve must hold when records are as long as this one: a record that has grown, and the acks
+    /// of everything that is stored, twice.
+    pub(super) fn floor(&self, record: u64) -> u64 {
+        let index = self.index.read();
+        let held: u64 = index.parts.values().map(|part| held::bytes_bound(&part.held)).sum();
+        let acks = held + index.summary().count / 8;
+        let slack = (index.live_bytes().min(self.largest) / 16).clamp(SLACK.0, SLACK.1);
+        footer::size_for(open_record::frames_at(2 * record) + 2 * acks + slack).max(SMALLEST)
+    }
+}
