@@ -82,3 +82,10 @@ test-all:
 # Durable pushes beside the published crate persistent-queue 0.2.0 and a raw loop of redb, in one run.
 compare *flags:
     cargo run --release --manifest-path bench/compare/Cargo.toml --target-dir target/compare -- {{flags}}
+
+# Ten million items on disk: opening, memory, descriptors, every call beside an empty queue. Needs 4 GB beside the binary;
+# instructions are counted where valgrind is.
+scale items="10000000":
+    cargo build --release -p millpond-testkit --bin scale
+    rm -rf target/scale && mkdir target/scale
+    target/release/scale target/scale {{items}}; code=$?; rm -rf target/scale; exit $code

@@ -38,7 +38,7 @@ pub(crate) use any::AnyStore;
 pub use any::StoreError;
 #[cfg(any(feature = "redb", feature = "sled", feature = "rocksdb"))]
 pub use library_error::LibraryError;
-pub use log::{Disk, DiskFile, DiskLock, LogError, LogOptions, LogStore};
+pub use log::{Disk, DiskFile, DiskLock, LogError, LogOptions, LogStore, OpenProgress};
 pub use mem::MemStore;
 #[cfg(feature = "redb")]
 pub use redb::RedbStore;

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
 
+use super::ahead;
 use super::batch::{self, Batch};
 use super::disk::Disk;
 use super::error::LogError;
@@ -14,13 +15,15 @@ use super::footer;
 use super::frame::HEAD;
 use super::handles::Handles;
 use super::index::Index;
-use super::reader::Reader;
+use super::reader::{self, Reader};
 use super::segment::{self, Identity, SMALLEST, Segment};
 use super::spare::Pool;
 use crate::store::Op;
 
 /// Segments let go by one commit.
 const FREED_PER_COMMIT: usize = 16;
+/// Memory for a loaded value beside its bytes, at most.
+const LOADED_ENTRY: u64 = 64;
 
 /// The first failure that made the log stop.
 struct Poison {
@@ -107,6 +110,32 @@ impl Core {
 
     pub(super) fn syncs(&self) -> u64 {
         self.syncs.load(Ordering::Relaxed)
+    }
+
+    /// Reads every value into memory, in at most `limit` bytes.
+    pub(super) fn load(&self, limit: u64) -> Result<(), LogError> {
+        let mut index = self.index.write();
+        let bytes = reader::live_bytes(self.disk.as_ref(), &index)?;
+        let count = index.summary().count;
+        let needed = count.saturating_mul(LOADED_ENTRY).saturating_add(bytes);
+        if needed > limit {
+            return Err(LogError::NeedsMemory { needed, limit });
+        }
+        let mut from = Some(0);
+        while let Some(id) = from.and_then(|from| index.entry_from(from)) {
+            if let Some(loc) = index.find(id, ahead::MOST)
+                && let Some(segment) = index.segment(loc.segment).map(Arc::clone)
+            {
+                match self.reader.read(self.disk.as_ref(), &segment, &loc, id) {
+                    Ok(value) => drop(index.loaded.insert(id, value.into_boxed_slice())),
+                    // One bad entry is an error of its delivery, not of the open.
+                    Err(LogError::Corrupt { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            from = id.checked_add(1);
+        }
+        Ok(())
     }
 
     /// Refuses every call after the end.

@@ -7,33 +7,35 @@
 //! next byte; never held across an fsync), `index`, then one of the pool of spares, the read-ahead
 //! chunk and the open files (the last two in this order).
 
+mod ahead;
 mod batch;
 mod bytes;
+mod cold;
 mod core;
+mod dense;
 mod disk;
 mod error;
-#[cfg_attr(not(test), expect(dead_code, reason = "footers are written, not read yet"))]
 mod footer;
+mod footing;
 mod frame;
 mod freed;
 mod handles;
 mod held;
 mod holder;
-#[cfg_attr(not(test), expect(dead_code, reason = "segments are not kept as sets of ids yet"))]
 mod idset;
 mod index;
-#[cfg_attr(not(test), expect(dead_code, reason = "stretches are not given up yet"))]
 mod lost;
 mod open_record;
 mod part;
-#[cfg_attr(not(test), expect(dead_code, reason = "sizes are bounded where they are needed"))]
 mod pieces;
+mod progress;
 mod reader;
 mod real_disk;
 mod recover;
 mod rotation;
 mod scan;
 mod segment;
+mod spans;
 mod spare;
 #[cfg(test)]
 mod tests;
@@ -45,6 +47,7 @@ use std::sync::Arc;
 
 pub use disk::{Disk, DiskFile, DiskLock};
 pub use error::LogError;
+pub use progress::OpenProgress;
 
 use self::core::Core;
 use super::{FailureKind, IoDetails, Op, Pair, RecoveryReport, Store, StoreStats, Summary};
@@ -63,13 +66,21 @@ pub struct LogOptions {
     /// The size of the largest segment, in bytes; a commit that is larger gets a segment of its own. Values outside
     /// 64 KiB to 1 GiB are moved to the nearer bound.
     pub segment_bytes: u64,
-    /// Refuse to open with [`LogError::Corrupt`] where anything is damaged, instead of delivering the rest.
+    /// Refuse to open with [`LogError::Corrupt`] where anything is damaged, instead of delivering the rest. Includes
+    /// `verify`.
     pub strict: bool,
+    /// Read every segment at open and check every payload. Without it an open reads footers where there are good ones, a
+    /// payload is checked when it is read, and damage shows up then as the error of that call.
+    pub verify: bool,
+    /// Read every value at open and keep it in memory until it is settled, in at most this many bytes (values, and 64 bytes
+    /// for each). A backlog that needs more fails to open with [`LogError::NeedsMemory`], which says how much. Without it
+    /// values are read when they are delivered, and the memory for a backlog is well under a byte for each entry.
+    pub eager: Option<u64>,
 }
 
 impl Default for LogOptions {
     fn default() -> Self {
-        Self { segment_bytes: DEFAULT_SEGMENT, strict: false }
+        Self { segment_bytes: DEFAULT_SEGMENT, strict: false, verify: false, eager: None }
     }
 }
 
@@ -97,8 +108,27 @@ impl LogStore {
         Self::open_on(Arc::new(disk), options)
     }
 
+    /// Opens the log in this directory, and says about once a second how far it has come, if it takes longer than that:
+    /// after an unclean end, or with `verify`, segments are read from end to end.
+    pub fn open_telling(
+        path: impl AsRef<Path>,
+        options: LogOptions,
+        mut tell: impl FnMut(OpenProgress),
+    ) -> Result<Self, LogError> {
+        let disk = real_disk::RealDisk::open(path.as_ref())?;
+        Self::open_and_tell(Arc::new(disk), options, &mut tell)
+    }
+
     /// Opens the log on any disk.
     pub fn open_on(disk: Arc<dyn Disk>, options: LogOptions) -> Result<Self, LogError> {
+        Self::open_and_tell(disk, options, &mut |_| ())
+    }
+
+    fn open_and_tell(
+        disk: Arc<dyn Disk>,
+        options: LogOptions,
+        tell: &mut dyn FnMut(OpenProgress),
+    ) -> Result<Self, LogError> {
         let path = disk.path().to_path_buf();
         let mut lock = disk.lock();
         if matches!(lock, Ok(DiskLock::Taken { .. })) && holder::give_way(disk.as_ref()) {
@@ -111,11 +141,14 @@ impl LogStore {
         };
         let (found, handles) = {
             let handles = Arc::new(Handles::new(Arc::clone(&disk)));
-            (recover::recover(disk.as_ref(), &handles, options.strict)?, handles)
+            (recover::recover(disk.as_ref(), &handles, &options, tell)?, handles)
         };
         let pool = Pool::new(found.next, found.leftovers);
         let largest = options.segment_bytes.clamp(segment::SMALLEST, LARGEST);
         let core = Core::new(disk, handles, found.identity, found.index, pool, largest);
+        if let Some(limit) = options.eager {
+            core.load(limit)?;
+        }
         Ok(Self { holder: Holder::new(core, lock), report: found.report })
     }
 
@@ -140,7 +173,10 @@ impl Store for LogStore {
                 let index = self.core().index.read();
                 match Key::parse(key) {
                     Ok(Key::Entry(id)) => {
-                        let Some(loc) = index.find(id) else { return Ok(None) };
+                        if let Some(value) = index.loaded.get(&id) {
+                            return Ok(Some(value.to_vec()));
+                        }
+                        let Some(loc) = index.find(id, ahead::MOST) else { return Ok(None) };
                         let Some(segment) = index.segment(loc.segment) else { return Ok(None) };
                         (loc, Arc::clone(segment), id)
                     }
@@ -148,10 +184,12 @@ impl Store for LogStore {
                     _ => return Ok(index.kv.get(key).cloned()),
                 }
             };
-            match self.core().reader.read(self.core().disk.as_ref(), &segment, loc, id) {
+            match self.core().reader.read(self.core().disk.as_ref(), &segment, &loc, id) {
                 Ok(value) => return Ok(Some(value)),
                 // The file may have gone because the entry was settled meanwhile; then its place tells.
-                Err(error) if self.core().index.read().find(id) == Some(loc) => return Err(error),
+                Err(error) if self.core().index.read().find(id, ahead::MOST) == Some(loc) => {
+                    return Err(error);
+                }
                 Err(_) => {}
             }
         }
@@ -194,8 +232,11 @@ impl Store for LogStore {
     }
 
     fn summary(&self) -> Result<Summary, LogError> {
-        self.core().check_open()?;
-        Ok(self.core().index.read().summary())
+        let core = self.core();
+        core.check_open()?;
+        let index = core.index.read();
+        let bytes = reader::live_bytes(core.disk.as_ref(), &index)?;
+        Ok(Summary { bytes, ..index.summary() })
     }
 
     fn classify(&self, error: &LogError) -> FailureKind {

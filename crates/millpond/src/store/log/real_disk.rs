@@ -138,6 +138,11 @@ impl DiskFile for RealFile {
         Ok(filled)
     }
 
+    fn will_read(&self, offset: u64, bytes: u64) {
+        // Advice only: without it the read takes as long as it takes.
+        let _ = rustix::fs::fadvise(&self.file, offset, std::num::NonZeroU64::new(bytes), Advice::WillNeed);
+    }
+
     fn read_uncached_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
         // Only whole pages are dropped, so the range is widened to page bounds (64 KiB is the largest page in use).
         const PAGE: u64 = 64 * 1024;

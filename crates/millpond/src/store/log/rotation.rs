@@ -82,6 +82,7 @@ impl Core {
         }
         active.sealed = true;
         let segment = &active.segment;
+        self.freeze(segment.number(), active.end);
         let (number, at) = (segment.number(), footer::seal_at(segment.header.size));
         let Some(bytes) = self.index.read().footer(number, active.end) else { return Ok(()) };
         let seal = Seal { offset: active.end, length: bytes.len() as u64 };
@@ -103,8 +104,19 @@ impl Core {
         Ok(())
     }
 
+    /// Keeps less of a segment that is not written to any more. Nobody writes meanwhile.
+    fn freeze(&self, number: u64, end: u64) {
+        let cold = self.index.read().frozen(number, end);
+        if let Some(cold) = cold {
+            self.index.write().freeze(number, cold);
+        }
+    }
+
     /// From now on the old segment is only read, and the new one is part of the log.
     fn put_into_use(&self, old: Option<(u64, u64)>, spare: &Arc<Segment>, about: Living) {
+        if let Some((number, end)) = old {
+            self.freeze(number, end);
+        }
         let mut index = self.index.write();
         if let Some((number, end)) = old
             && let Some(part) = index.parts.get_mut(&number)
@@ -113,6 +125,7 @@ impl Core {
             let file = self.handles.file(segment::name(number));
             part.segment = Arc::new(Segment::new(part.segment.header, file, end));
         }
+        index.begin_record();
         index.add_part(Arc::clone(spare), about);
     }
 
