@@ -93,3 +93,10 @@ compare *flags:
 # Instructions of the hot paths against what was recorded (needs valgrind); --accept records them.
 instructions *flags:
     node scripts/instructions.mjs {{flags}}
+
+# Ten million items on disk: opening, memory, descriptors, every call beside an empty queue. Needs 4 GB beside the binary;
+# instructions are counted where valgrind is.
+scale items="10000000":
+    cargo build --release -p millpond-testkit --bin scale
+    rm -rf target/scale && mkdir target/scale
+    target/release/scale target/scale {{items}}; code=$?; rm -rf target/scale; exit $code

@@ -218,7 +218,7 @@ impl<L: Library> Kept<L> {
             disk_bytes: disk.bytes,
             segments: disk.files,
             syncs: self.turn.lock().syncs,
-            damaged: 0,
+            ..StoreStats::default()
         }
     }
 

@@ -22,7 +22,7 @@ mod library;
 #[cfg(any(feature = "redb", feature = "sled", feature = "rocksdb"))]
 mod library_error;
 mod lock;
-mod log;
+pub mod log;
 mod mem;
 #[cfg(feature = "redb")]
 mod redb;
@@ -40,7 +40,7 @@ pub use any::StoreError;
 pub use library_error::LibraryError;
 #[cfg(feature = "testing")]
 pub(crate) use log::testing as log_testing;
-pub use log::{Disk, DiskFile, DiskLock, LogError, LogOptions, LogStore};
+pub use log::{Disk, DiskFile, DiskLock, LogError, LogOptions, LogStore, OpenProgress};
 pub use mem::MemStore;
 #[cfg(feature = "redb")]
 pub use redb::RedbStore;
@@ -242,6 +242,8 @@ pub struct StoreStats {
     pub segments: u64,
     /// Calls of fsync or fdatasync on the file that is written, a store's own between commits included.
     pub syncs: u64,
+    /// Bytes that were written again so that the files they lay in could go.
+    pub rewritten_bytes: u64,
     /// Stretches that were found damaged, at open and since.
     pub damaged: u64,
 }

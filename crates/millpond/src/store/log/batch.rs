@@ -181,7 +181,7 @@ impl Batch {
             let wanted = key::entry(id);
             before.iter().any(|op| matches!(op, Op::Put(key, _) if *key == wanted))
         };
-        let target = if put_here { Some(frame::OWN_SEGMENT) } else { index.find(id).map(|loc| loc.segment) };
+        let target = if put_here { Some(frame::OWN_SEGMENT) } else { index.segment_of(id) };
         let Some(target) = target else { return };
         self.deleted.add(id);
         let at = self.acks.iter().rposition(|(segment, _)| *segment == target).unwrap_or_else(|| {

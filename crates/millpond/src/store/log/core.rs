@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
 
+use super::ahead;
 use super::batch::{self, Batch, Kinds, is_entry_put};
 use super::disk::Disk;
 use super::error::LogError;
@@ -14,16 +15,18 @@ use super::footer;
 use super::frame::HEAD;
 use super::handles::Handles;
 use super::index::Index;
-use super::reader::Reader;
-use super::reserve::needed;
+use super::reader::{self, Reader};
+use super::reserve::need;
 use super::salvage::{GivenUp, Salvaged};
 use super::segment::{self, Identity, SMALLEST, Segment};
-use super::spare::{Pool, RESERVE, Released};
+use super::spare::{Need, Pool, Released};
 use super::{LARGEST, LogOptions};
 use crate::store::{Damage, Op};
 
 /// Segments let go by one commit.
 pub(super) const FREED_PER_COMMIT: usize = 16;
+/// Memory for a loaded value beside its bytes, at most.
+const LOADED_ENTRY: u64 = 64;
 
 /// The first failure that made the log stop.
 struct Poison {
@@ -40,6 +43,10 @@ pub(super) struct Turn {
     pub(super) damage: Vec<Damage>,
     /// Stretches that the next batch gives up.
     pub(super) given_up: Vec<GivenUp>,
+    /// The segment that compaction looked at last, with the entries that lived in it.
+    pub(super) watched: Option<(u64, u64)>,
+    /// A segment that could not be rewritten.
+    pub(super) unreadable: u64,
     /// Where the log ended when the thread last looked whether it is idle.
     pub(super) seen: (u64, u64),
     /// The wanted size of segments.
@@ -95,6 +102,8 @@ pub(super) struct Core {
     poison: OnceLock<Poison>,
     closed: AtomicBool,
     syncs: AtomicU64,
+    /// Bytes that were stored again.
+    pub(super) rewritten: AtomicU64,
 }
 
 impl Core {
@@ -111,6 +120,8 @@ impl Core {
             batch: Batch::default(),
             damage,
             given_up: Vec::new(),
+            watched: None,
+            unreadable: 0,
             seen: (0, 0),
             size: SMALLEST,
             opened: Instant::now(),
@@ -130,11 +141,38 @@ impl Core {
             poison: OnceLock::new(),
             closed: AtomicBool::new(false),
             syncs: AtomicU64::new(0),
+            rewritten: AtomicU64::new(0),
         }
     }
 
     pub(super) fn syncs(&self) -> u64 {
         self.syncs.load(Ordering::Relaxed)
+    }
+
+    /// Reads every value into memory, in at most `limit` bytes.
+    pub(super) fn load(&self, limit: u64) -> Result<(), LogError> {
+        let mut index = self.index.write();
+        let bytes = reader::live_bytes(self.disk.as_ref(), &index)?;
+        let count = index.summary().count;
+        let needed = count.saturating_mul(LOADED_ENTRY).saturating_add(bytes);
+        if needed > limit {
+            return Err(LogError::NeedsMemory { needed, limit });
+        }
+        let mut from = Some(0);
+        while let Some(id) = from.and_then(|from| index.entry_from(from)) {
+            if let Some(loc) = index.find(id, ahead::MOST)
+                && let Some(segment) = index.segment(loc.segment).map(Arc::clone)
+            {
+                match self.reader.read(self.disk.as_ref(), &segment, &loc, id) {
+                    Ok(value) => drop(index.loaded.insert(id, value.into_boxed_slice())),
+                    // One bad entry is an error of its delivery, not of the open.
+                    Err(LogError::Corrupt { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            from = id.checked_add(1);
+        }
+        Ok(())
     }
 
     /// Refuses every call after the end.
@@ -217,7 +255,7 @@ impl Core {
         if scratch.is_empty() {
             return Ok(true);
         }
-        if !active.fits(scratch.bytes().len()) || self.pool.stock() < needed(puts) {
+        if !active.fits(scratch.bytes().len()) || !self.pool.meets(need(true, puts)) {
             return Ok(false);
         }
         self.write(active, scratch, true)?;
@@ -237,7 +275,7 @@ impl Core {
         rotate: bool,
     ) -> Result<bool, LogError> {
         self.give_up_found(turn);
-        let needed = if ops.is_empty() { 0 } else { needed(ops.iter().any(is_entry_put)) };
+        let need = need(!ops.is_empty(), ops.iter().any(is_entry_put));
         let at = loop {
             self.build(turn, ops);
             if turn.batch.is_empty() {
@@ -252,7 +290,7 @@ impl Core {
                 let active = append.active.as_mut().filter(|active| active.fits(length));
                 match active {
                     // Pushes leave the reserve alone, and a segment from the last file acknowledges nothing yet.
-                    Some(active) if self.pool.stock() >= needed => {
+                    Some(active) if self.pool.meets(need) => {
                         break Some(self.write(active, &mut turn.batch, !durable)?);
                     }
                     other => other.is_some(),
@@ -262,9 +300,9 @@ impl Core {
                 return Ok(false);
             }
             if fits {
-                self.restock(turn, needed)?;
+                self.restock(turn, need)?;
             } else {
-                self.rotate_leaving(turn, length, if needed == RESERVE { RESERVE } else { 0 })?;
+                self.rotate_with_room(turn, length, need == Need::Reserve)?;
             }
         };
         if let Some(at) = at
@@ -367,7 +405,7 @@ impl Core {
         self.release();
         turn.batch.build_closing();
         let sealed = self.append.lock().active.as_ref().is_some_and(|active| active.sealed);
-        if sealed && let Err(error) = self.rotate(&mut turn, HEAD, 0) {
+        if sealed && let Err(error) = self.rotate(&mut turn, HEAD, false) {
             return match error {
                 // Nothing is lost; the log only cannot say that it was closed well.
                 LogError::NoSpace { .. } => Ok(()),

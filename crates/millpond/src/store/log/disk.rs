@@ -80,6 +80,11 @@ pub trait DiskFile: Send + Sync {
     /// Fills `bytes` from `offset` as far as the file goes and says how far that was.
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
 
+    /// Says that this stretch will be read soon. May do nothing.
+    fn will_read(&self, offset: u64, bytes: u64) {
+        let _ = (offset, bytes);
+    }
+
     /// Like [`DiskFile::read_at`], but from the device rather than from a cache that may hold bytes the device lost.
     fn read_uncached_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
 

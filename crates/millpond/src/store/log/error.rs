@@ -102,6 +102,14 @@ pub enum LogError {
         /// The size asked for.
         bytes: u64,
     },
+    /// Reading everything at open needs more memory than it may use. Nothing was changed; an open that reads later works.
+    #[error("the backlog needs {needed} bytes of memory, the limit is {limit}")]
+    NeedsMemory {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
     /// The log was closed.
     #[error("the log is closed")]
     Closed,
@@ -141,7 +149,10 @@ impl LogError {
             Self::Corrupt { .. } => FailureKind::Corrupt,
             Self::NewerFormat { .. } | Self::UnknownFeature { .. } => FailureKind::NewerFormat,
             Self::NotADirectory { .. } => FailureKind::NotADirectory,
-            Self::UnknownKey(_) | Self::TooLarge { .. } | Self::OtherStore { .. } => FailureKind::NotWritten,
+            Self::UnknownKey(_)
+            | Self::TooLarge { .. }
+            | Self::OtherStore { .. }
+            | Self::NeedsMemory { .. } => FailureKind::NotWritten,
             Self::Closed => FailureKind::Closed,
         }
     }

@@ -5,9 +5,12 @@
 //!
 //! ```text
 //! footer   where the frames end (8), lowest and highest id ever stored (8 + 8; lowest above highest: none), bytes of live
-//!          values (8), flags (4), blocks (4), pieces of live ids (4), 4 zero bytes, the blocks, the pieces, what is held
+//!          values (8), flags (4), blocks (4), pieces of live ids (4), other keys (4), segments let go (4), 12 zero bytes,
+//!          the blocks, the pieces, the keys, the segments, what is held
 //! block    offset / 8 (4), live entries (4), lowest and highest live id (8 + 8), bytes of their values (8), shortest and
 //!          longest value (4 + 4)
+//! key      length of the key (4), of the value (4; 2^32 - 1: it is no more), key, value
+//! segment  number (8), generation (8)
 //! seal     "MPONDEND", checksum (4), flags (4), begin and length of the footer's frame (8 + 8), number (8), 24 zero bytes
 //! ```
 
@@ -23,10 +26,12 @@ const MAGIC: &[u8; 8] = b"MPONDEND";
 const PINNED: u32 = 1;
 /// In the flags of the seal, the bits that must be understood.
 const MUST: u32 = 0xffff;
-const FIXED: usize = 48;
+const FIXED: usize = 64;
+/// In place of the length of a value: the key is no more.
+const REMOVED: u32 = u32::MAX;
 const BLOCK: usize = 40;
 /// A block ends with the first entry that begins this far behind its own first one.
-const STEP: u64 = 64 * 1024;
+pub(super) const STEP: u64 = 64 * 1024;
 /// Bytes kept free for a footer at most.
 const ROOM_MOST: u64 = 256 * 1024;
 
@@ -58,6 +63,10 @@ pub(super) struct Footer {
     pub(super) blocks: Vec<Block>,
     /// Entries that were not settled when it was written.
     pub(super) live: Vec<(u64, u64)>,
+    /// Other keys that were put or removed in the segment, as they were at its end.
+    pub(super) kv: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    /// Number and generation of segments that frames in this one let go.
+    pub(super) gone: Vec<(u64, u64)>,
     /// What the segment held for others.
     pub(super) held: Vec<Carried>,
 }
@@ -122,7 +131,10 @@ impl Footer {
         put(&mut bytes, usize::from(self.pinned) * PINNED as usize);
         put(&mut bytes, self.blocks.len());
         let pieces_at = bytes.len();
-        bytes.extend_from_slice(&[0; 8]);
+        put(&mut bytes, 0);
+        put(&mut bytes, self.kv.len());
+        put(&mut bytes, self.gone.len());
+        bytes.extend_from_slice(&[0; 12]);
         for block in &self.blocks {
             put(&mut bytes, usize_of(block.offset / frame::ALIGN));
             put(&mut bytes, block.count as usize);
@@ -134,6 +146,16 @@ impl Footer {
         }
         let pieces = pieces::encode(&mut bytes, &self.live);
         bytes[pieces_at..pieces_at + 4].copy_from_slice(&pieces.to_le_bytes());
+        for (key, value) in &self.kv {
+            put(&mut bytes, key.len());
+            put(&mut bytes, value.as_ref().map_or(REMOVED as usize, Vec::len));
+            bytes.extend_from_slice(key);
+            bytes.extend_from_slice(value.as_deref().unwrap_or_default());
+        }
+        for (number, generation) in &self.gone {
+            bytes.extend_from_slice(&number.to_le_bytes());
+            bytes.extend_from_slice(&generation.to_le_bytes());
+        }
         held::encode(&mut bytes, held);
         frame::finish(&mut bytes, start);
         frame::seal_one(&mut bytes, seed, offset);
@@ -155,7 +177,8 @@ impl Footer {
         let live_bytes = cursor.u64()?;
         let pinned = cursor.u32()? & PINNED != 0;
         let (blocks, pieces) = (cursor.u32()?, cursor.u32()?);
-        cursor.u32()?;
+        let (keys, gone) = (cursor.u32()?, cursor.u32()?);
+        cursor.take(12)?;
         let mut footer = Self { end, ids, live_bytes, pinned, ..Self::default() };
         for _ in 0..blocks {
             let block = cursor.take(BLOCK)?;
@@ -171,6 +194,15 @@ impl Footer {
         }
         for _ in 0..pieces {
             pieces::decode(&mut cursor, |first, last| footer.live.push((first, last)))?;
+        }
+        for _ in 0..keys {
+            let (length, value) = (cursor.u32()?, cursor.u32()?);
+            let key = cursor.take(length as usize)?.to_vec();
+            let value = if value == REMOVED { None } else { Some(cursor.take(value as usize)?.to_vec()) };
+            footer.kv.push((key, value));
+        }
+        for _ in 0..gone {
+            footer.gone.push((cursor.u64()?, cursor.u64()?));
         }
         footer.held = held::decode(&mut cursor)?;
         footer.is_possible().then_some(footer)
@@ -247,6 +279,8 @@ mod tests {
             pinned: true,
             blocks: vec![block(12_304, 5, 7), block(65_600, 8, 20)],
             live: vec![(5, 8), (19, 20)],
+            kv: vec![(vec![0], Some(b"meta".to_vec())), (vec![4, 1], None), (vec![4, 2], Some(Vec::new()))],
+            gone: vec![(2, 77)],
             held: Vec::new(),
         }
     }

@@ -73,6 +73,12 @@ impl DiskFile for LazyFile {
         self.handles.get(&self.name)?.read_at(bytes, offset)
     }
 
+    fn will_read(&self, offset: u64, bytes: u64) {
+        if let Ok(file) = self.handles.get(&self.name) {
+            file.will_read(offset, bytes);
+        }
+    }
+
     fn read_uncached_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
         self.handles.get(&self.name)?.read_uncached_at(bytes, offset)
     }

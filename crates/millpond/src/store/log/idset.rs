@@ -70,13 +70,7 @@ impl Chunk {
                 let first = runs[from..to].first().map_or(low, |run| run.0.min(low));
                 let last = runs[from..to].last().map_or(high, |run| run.1.max(high));
                 runs.splice(from..to, [(first, last)]);
-                if runs.len() > RUNS {
-                    let mut bits = Box::new([0; WORDS]);
-                    for &(low, high) in runs.iter() {
-                        set(&mut bits, low, high);
-                    }
-                    *self = Self::Bits(bits);
-                }
+                self.shrink();
                 width((first, last)) - before
             }
             Self::Bits(bits) => set(bits, low, high),
@@ -98,6 +92,7 @@ impl Chunk {
                 let left = runs[from..to].first().filter(|run| run.0 < low).map(|run| (run.0, low - 1));
                 let right = runs[from..to].last().filter(|run| run.1 > high).map(|run| (high + 1, run.1));
                 runs.splice(from..to, left.into_iter().chain(right));
+                self.shrink();
                 removed
             }
             Self::Bits(bits) => {
@@ -117,6 +112,19 @@ impl Chunk {
                 }
                 removed
             }
+        }
+    }
+
+    /// Turns a list that became too long into a bitmap.
+    fn shrink(&mut self) {
+        if let Self::Runs(runs) = self
+            && runs.len() > RUNS
+        {
+            let mut bits = Box::new([0; WORDS]);
+            for &(low, high) in runs.iter() {
+                set(&mut bits, low, high);
+            }
+            *self = Self::Bits(bits);
         }
     }
 
@@ -386,5 +394,11 @@ mod tests {
             every_second.insert(id * 2, id * 2);
         }
         assert!(every_second.bytes() < 300_000, "{}", every_second.bytes());
+        let mut what_is_left = IdSet::default();
+        what_is_left.insert(0, 999_999);
+        for id in (0..1_000_000).step_by(2) {
+            what_is_left.remove(id, id, |_, _| {});
+        }
+        assert!(what_is_left.bytes() < 150_000, "{}", what_is_left.bytes());
     }
 }

@@ -7,83 +7,90 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::bytes::{get_u32, usize_of};
-use super::footer::{Blocks, Footer};
+use super::cold::{Cold, Stretch};
+use super::dense::Place;
+use super::footer::Footer;
 use super::frame::{self, Head};
 use super::freed::{self, Freed};
 use super::held::Carried;
-use super::idset::IdSet;
 use super::lost::Lost;
 use super::open_record::Living;
-use super::part::Part;
+use super::part::{Entries, Found, Part};
 use super::pieces;
 use super::segment::Segment;
+use super::spans::Spans;
 use crate::key;
 use crate::store::Summary;
 
-/// Where an entry's frame lies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Where an entry lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Loc {
     pub(super) segment: u64,
-    /// Offset in units of the frame alignment.
-    unit: u32,
-    pub(super) len: u32,
-}
-
-impl Loc {
-    pub(super) fn offset(self) -> u64 {
-        u64::from(self.unit) * frame::ALIGN
-    }
-
-    fn place(self) -> (u64, u64) {
-        (self.segment, self.offset())
-    }
-}
-
-/// 64 neighbouring ids.
-struct Chunk {
-    live: u64,
-    locs: [Loc; 64],
-}
-
-impl Default for Chunk {
-    fn default() -> Self {
-        Self { live: 0, locs: [Loc::default(); 64] }
-    }
-}
-
-fn slot_of(id: u64) -> usize {
-    usize_of(id & 63)
-}
-
-/// The bits of `first..=last` that fall into this chunk; the range must touch it.
-fn mask(chunk: u64, first: u64, last: u64) -> u64 {
-    let low = if first >> 6 == chunk { first & 63 } else { 0 };
-    let high = if last >> 6 == chunk { last & 63 } else { 63 };
-    (u64::MAX << low) & (u64::MAX >> (63 - high))
+    pub(super) found: Found,
+    /// Stretches of the segment that never were frames.
+    pub(super) torn: Vec<(u64, u64)>,
 }
 
 /// The index. It knows every living segment before the first frame that names it is applied.
 #[derive(Default)]
 pub(super) struct Index {
-    chunks: BTreeMap<u64, Box<Chunk>>,
     pub(super) kv: BTreeMap<Vec<u8>, Vec<u8>>,
     pub(super) parts: BTreeMap<u64, Part>,
+    /// Where to look for an id, in segments that are not written to any more.
+    spans: Spans,
+    /// The segment whose entries are known one by one.
+    dense: u64,
     /// Segments without a live entry.
     pub(super) empties: BTreeSet<u64>,
     /// Frames that let segments go and are not vouched for yet.
     pub(super) freed: Vec<Freed>,
     /// The highest id that was ever stored, as far as this log knows.
     pub(super) highest: u64,
-    count: u64,
-    bytes: u64,
+    /// Values that were read at open, while they live.
+    pub(super) loaded: BTreeMap<u64, Box<[u8]>>,
+    /// Other keys that changed, and segments that were let go, since the newest open record.
+    changed: BTreeSet<Vec<u8>>,
+    gone: Vec<(u64, u64)>,
 }
 
 impl Index {
-    /// Adds a segment that comes into use or was found living.
+    /// Adds a segment that comes into use or is about to be read. What it stores is known entry by entry until it is
+    /// frozen.
     pub(super) fn add_part(&mut self, segment: Arc<Segment>, about: Living) {
+        self.dense = segment.number();
         self.empties.insert(segment.number());
         self.parts.insert(segment.number(), Part::new(segment, about));
+    }
+
+    /// From now on what the newest open record says is all there is of other keys and segments that go.
+    pub(super) fn begin_record(&mut self) {
+        self.changed.clear();
+        self.gone.clear();
+    }
+
+    /// What a segment holds that is not written to any more and whose frames end at `end`, if it is not known already.
+    pub(super) fn frozen(&self, number: u64, end: u64) -> Option<Cold> {
+        match &self.parts.get(&number)?.entries {
+            Entries::Dense(dense) => Some(Cold::of(dense, end)),
+            Entries::Cold(_) => None,
+        }
+    }
+
+    /// Goes on with what [`Index::frozen`] or a footer says.
+    pub(super) fn freeze(&mut self, number: u64, cold: Cold) {
+        let Some(part) = self.parts.get_mut(&number) else { return };
+        if cold.live.is_empty() {
+            self.empties.insert(number);
+        } else {
+            self.empties.remove(&number);
+        }
+        part.entries = Entries::Cold(cold);
+        if let Some((low, high)) = part.about.ids {
+            self.spans.add(low, high, number);
+        }
     }
 
     /// Takes over the frames of one batch that lies at `base` in `segment`.
@@ -102,8 +109,7 @@ impl Index {
     pub(super) fn apply(&mut self, segment: u64, offset: u64, head: &Head, payload: &[u8]) {
         match head.kind {
             frame::ENTRY => {
-                let unit = u32::try_from(offset / frame::ALIGN).unwrap_or(u32::MAX);
-                self.put(head.id, Loc { segment, unit, len: head.len });
+                self.put(segment, head.id, Place::new(offset, head.len));
             }
             frame::ACK => {
                 let target = if head.id == frame::OWN_SEGMENT { segment } else { head.id };
@@ -114,9 +120,11 @@ impl Index {
             frame::KV_PUT if payload.len() >= 4 => {
                 let (key, value) =
                     payload[4..].split_at((get_u32(payload, 0) as usize).min(payload.len() - 4));
+                self.changed.insert(key.to_vec());
                 self.kv.insert(key.to_vec(), value.to_vec());
             }
             frame::KV_DELETE => {
+                self.changed.insert(payload.to_vec());
                 self.kv.remove(payload);
             }
             frame::FREED => self.apply_freed(segment, offset, head, payload),
@@ -138,6 +146,7 @@ impl Index {
         if let Some(part) = self.parts.get_mut(&head.id) {
             part.leaving = true;
         }
+        self.gone.push((head.id, generation));
         let end = offset + head.span();
         self.freed.push(Freed { segment: head.id, generation, holder: segment, offset, end });
     }
@@ -174,104 +183,61 @@ impl Index {
         }
     }
 
-    fn put(&mut self, id: u64, loc: Loc) {
-        self.highest = self.highest.max(id);
-        let chunk = self.chunks.entry(id >> 6).or_default();
-        let (slot, bit) = (slot_of(id), 1 << (id & 63));
-        if chunk.live & bit != 0 {
-            let old = chunk.locs[slot];
-            // Commits become visible in any order; the log's order decides which of two values stays.
-            if old.place() >= loc.place() {
-                return;
-            }
-            self.count -= 1;
-            self.bytes -= u64::from(old.len);
-            if let Some(part) = self.parts.get_mut(&old.segment) {
-                part.lose(1, u64::from(old.len));
-                if part.live == 0 {
-                    self.empties.insert(old.segment);
-                }
-            }
-            // A replaced entry is settled by its successor's segment: were that one freed without passing this on,
-            // the old value would come back.
-            if old.segment != loc.segment
-                && let Some(part) = self.parts.get_mut(&loc.segment)
-            {
-                part.hold(old.segment, id, id);
-            }
+    fn put(&mut self, segment: u64, id: u64, place: Place) {
+        // An id above all others is not stored yet.
+        if id <= self.highest
+            && let Some(old) = self.segment_of(id).filter(|old| *old != segment)
+        {
+            // A replaced entry is settled by its successor's segment: were that one freed without passing this on, the old
+            // value would come back.
+            self.settle((segment, place.offset()), old, id, id);
         }
-        chunk.live |= bit;
-        chunk.locs[slot] = loc;
-        self.count += 1;
-        self.bytes += u64::from(loc.len);
-        if let Some(part) = self.parts.get_mut(&loc.segment) {
-            if part.live == 0 {
-                self.empties.remove(&loc.segment);
-            }
-            part.gain(id, u64::from(loc.len));
+        self.highest = self.highest.max(id);
+        if let Some(part) = self.parts.get_mut(&segment) {
+            part.put(id, place);
+            self.empties.remove(&segment);
         }
     }
 
     /// Settles what lies in `target` and was stored before `at`. The segment of `at` holds what it settled.
     fn settle(&mut self, at: (u64, u64), target: u64, first: u64, last: u64) {
-        if first > last {
+        if first > last || target > at.0 {
             return;
         }
-        let (mut removed, mut bytes) = (0, 0);
-        let mut emptied = Vec::new();
-        let mut holder = if target == at.0 { None } else { self.parts.get_mut(&at.0) };
-        for (number, chunk) in self.chunks.range_mut(first >> 6..=last >> 6) {
-            let mut bits = chunk.live & mask(*number, first, last);
-            while bits != 0 {
-                let slot = bits.trailing_zeros();
-                bits &= bits - 1;
-                let loc = chunk.locs[slot as usize];
-                if loc.segment == target && loc.place() < at {
-                    chunk.live &= !(1 << slot);
-                    removed += 1;
-                    bytes += u64::from(loc.len);
-                    if let Some(holder) = &mut holder {
-                        let id = (number << 6) + u64::from(slot);
-                        holder.hold(target, id, id);
-                    }
-                }
-            }
-            if chunk.live == 0 {
-                emptied.push(*number);
-            }
-        }
-        for number in emptied {
-            self.chunks.remove(&number);
-        }
-        self.count -= removed;
-        self.bytes -= bytes;
         let Some(part) = self.parts.get_mut(&target) else { return };
-        part.lose(removed, bytes);
-        if part.live == 0 {
+        let before = if target == at.0 { at.1 } else { u64::MAX };
+        let mut gone = SmallVec::<[(u64, u64); 4]>::new();
+        part.settle(first, last, before, |first, last| match gone.last_mut() {
+            Some(run) if run.1.checked_add(1) == Some(first) => run.1 = last,
+            _ => gone.push((first, last)),
+        });
+        if part.live() == 0 {
             self.empties.insert(target);
+        }
+        if !self.loaded.is_empty() {
+            for id in gone.iter().flat_map(|(first, last)| *first..=*last) {
+                self.loaded.remove(&id);
+            }
+        }
+        if target != at.0
+            && let Some(holder) = self.parts.get_mut(&at.0)
+        {
+            for (first, last) in gone {
+                holder.hold(target, first, last);
+            }
         }
     }
 
-    /// Forgets a segment, what it held for others, what others held for it, and entries it still has.
+    /// Forgets a segment, what others held for it, and entries it still has.
     pub(super) fn remove_part(&mut self, number: u64) {
         self.empties.remove(&number);
-        let Some(gone) = self.parts.remove(&number) else { return };
+        if self.parts.remove(&number).is_none() {
+            return;
+        }
         for part in self.parts.values_mut() {
             part.held.remove(&number);
         }
-        if gone.live > 0 {
-            for chunk in self.chunks.values_mut() {
-                for slot in 0..64 {
-                    let loc = chunk.locs[slot];
-                    if chunk.live & (1 << slot) != 0 && loc.segment == number {
-                        chunk.live &= !(1 << slot);
-                        self.count -= 1;
-                        self.bytes -= u64::from(loc.len);
-                    }
-                }
-            }
-            self.chunks.retain(|_, chunk| chunk.live != 0);
-        }
+        self.spans.remove(number);
     }
 
     /// The segments that `holder`'s frames below `upto` let go, now that these frames are durable.
@@ -293,44 +259,55 @@ impl Index {
         self.empties.iter().filter(free).take(most).copied().collect()
     }
 
-    /// The frame of the footer of a segment whose frames end at `end`.
+    /// The frame of the footer of a segment that is frozen and whose frames end at `end`.
     pub(super) fn footer(&self, number: u64, end: u64) -> Option<Vec<u8>> {
         let part = self.parts.get(&number)?;
-        let mut places = Vec::new();
-        let mut live = IdSet::default();
-        if let Some((low, high)) = part.about.ids {
-            for (chunk, found) in self.chunks.range(low >> 6..=high >> 6) {
-                for slot in (0..64).filter(|slot| found.live & (1 << slot) != 0) {
-                    let loc = found.locs[slot];
-                    if loc.segment == number {
-                        let id = (chunk << 6) + slot as u64;
-                        places.push((loc.offset(), id, loc.len));
-                        live.insert(id, id);
-                    }
-                }
-            }
-        }
-        places.sort_unstable();
-        let mut blocks = Blocks::default();
-        for (offset, id, len) in places {
-            blocks.add(offset, id, len);
-        }
+        let Entries::Cold(cold) = &part.entries else { return None };
         let footer = Footer {
             end,
             ids: part.about.ids,
-            live_bytes: part.live_bytes(),
+            live_bytes: cold.bytes(),
             pinned: part.pinned,
-            blocks: blocks.blocks,
-            live: live.ranges(),
+            blocks: cold.blocks().to_vec(),
+            live: cold.live.ranges(),
+            kv: self.changed.iter().map(|key| (key.clone(), self.kv.get(key).cloned())).collect(),
+            gone: self.gone.clone(),
             held: Vec::new(),
         };
         Some(footer.encode(number, &part.held, part.segment.seed, end))
     }
 
-    /// Where an entry lies.
-    pub(super) fn find(&self, id: u64) -> Option<Loc> {
-        let chunk = self.chunks.get(&(id >> 6))?;
-        (chunk.live & (1 << (id & 63)) != 0).then(|| chunk.locs[slot_of(id)])
+    /// Takes over what a footer says instead of the frames of a segment that was just added.
+    pub(super) fn apply_footer(&mut self, number: u64, footer: &Footer, replays_kv: bool) {
+        let Some(part) = self.parts.get_mut(&number) else { return };
+        part.about.ids = footer.ids;
+        part.pinned |= footer.pinned;
+        self.highest = self.highest.max(footer.ids.map_or(0, |ids| ids.1));
+        self.freeze(number, Cold::of_footer(footer));
+        for carried in &footer.held {
+            self.carry((number, u64::MAX), carried);
+        }
+        if replays_kv {
+            for (key, value) in &footer.kv {
+                match value {
+                    Some(value) => self.kv.insert(key.clone(), value.clone()),
+                    None => self.kv.remove(key),
+                };
+            }
+        }
+    }
+
+    /// The segment in which an entry lives.
+    pub(super) fn segment_of(&self, id: u64) -> Option<u64> {
+        let holds = |number: &u64| self.parts.get(number).is_some_and(|part| part.contains(id));
+        Some(self.dense).filter(holds).or_else(|| self.spans.around(id).find(holds))
+    }
+
+    /// Where an entry lies. What is worth reading with it ends `most` bytes behind at the latest.
+    pub(super) fn find(&self, id: u64, most: u64) -> Option<Loc> {
+        let segment = self.segment_of(id)?;
+        let part = self.parts.get(&segment)?;
+        Some(Loc { segment, found: part.find(id, most)?, torn: part.about.torn.clone() })
     }
 
     /// The open file of a segment.
@@ -340,18 +317,30 @@ impl Index {
 
     /// The lowest id that is not below `id`.
     pub(super) fn entry_from(&self, id: u64) -> Option<u64> {
-        self.chunks.range(id >> 6..).find_map(|(number, chunk)| {
-            let bits = chunk.live & mask(*number, id, u64::MAX);
-            (bits != 0).then(|| (number << 6) + u64::from(bits.trailing_zeros()))
-        })
+        let mut best = self.parts.get(&self.dense).and_then(|part| part.next(id));
+        for (segment, low) in self.spans.from(id) {
+            if best.is_some_and(|best| best < low) {
+                break;
+            }
+            let next = self.parts.get(&segment).and_then(|part| part.next(id));
+            best = match (best, next) {
+                (Some(best), Some(next)) => Some(best.min(next)),
+                (best, next) => best.or(next),
+            };
+        }
+        best
     }
 
     /// The highest id that is not above `id`.
     pub(super) fn entry_upto(&self, id: u64) -> Option<u64> {
-        self.chunks.range(..=id >> 6).rev().find_map(|(number, chunk)| {
-            let bits = chunk.live & mask(*number, 0, id);
-            (bits != 0).then(|| (number << 6) + u64::from(bits.ilog2()))
-        })
+        let mut best = self.parts.get(&self.dense).and_then(|part| part.previous(id));
+        for (segment, top) in self.spans.upto(id) {
+            if best.is_some_and(|best| best > top) {
+                break;
+            }
+            best = best.max(self.parts.get(&segment).and_then(|part| part.previous(id)));
+        }
+        best
     }
 
     /// The smallest key that is not below `from`.
@@ -375,17 +364,34 @@ impl Index {
         other.max(entry)
     }
 
+    /// How many entries live, and which are the first and the last. Bytes are exact or nearly so.
     pub(super) fn summary(&self) -> Summary {
         Summary {
-            count: self.count,
-            bytes: self.bytes,
+            count: self.parts.values().map(Part::live).sum(),
+            bytes: self.live_bytes(),
             first: self.entry_from(0),
             last: self.entry_upto(u64::MAX),
         }
     }
 
+    /// Bytes of live entries that are known without reading, and where to read for the rest.
+    pub(super) fn exact_bytes(&self) -> (u64, Vec<(&Part, Stretch)>) {
+        let (mut known, mut unknown) = (0, Vec::new());
+        for part in self.parts.values() {
+            match &part.entries {
+                Entries::Dense(dense) => known += dense.bytes,
+                Entries::Cold(cold) => {
+                    let (bytes, stretches) = cold.exact_bytes();
+                    known += bytes;
+                    unknown.extend(stretches.into_iter().map(|stretch| (part, stretch)));
+                }
+            }
+        }
+        (known, unknown)
+    }
+
     pub(super) fn live_bytes(&self) -> u64 {
-        self.bytes
+        self.parts.values().map(Part::live_bytes).sum()
     }
 }
 

@@ -7,36 +7,41 @@
 //! next byte; never held across an fsync), `index`, then one of the pool of spares, the read-ahead
 //! chunk and the open files (the last two in this order).
 
+mod ahead;
 mod batch;
 mod bytes;
+mod cold;
+mod compaction;
 mod core;
+mod dense;
 mod disk;
 mod error;
-#[cfg_attr(not(test), expect(dead_code, reason = "footers are written, not read yet"))]
 mod footer;
+mod footing;
 mod frame;
 mod freed;
 mod handles;
 mod held;
 mod holder;
-#[cfg_attr(not(test), expect(dead_code, reason = "segments are not kept as sets of ids yet"))]
 mod idset;
 mod index;
 mod life;
 mod lost;
 mod open_record;
 mod part;
-#[cfg_attr(not(test), expect(dead_code, reason = "sizes are bounded where they are needed"))]
 mod pieces;
+mod progress;
 mod quarantine;
 mod reader;
 mod real_disk;
 mod recover;
+mod repair;
 mod reserve;
 mod rotation;
 mod salvage;
 mod scan;
 mod segment;
+mod spans;
 mod spare;
 #[cfg(feature = "testing")]
 pub(crate) mod testing;
@@ -44,13 +49,18 @@ pub(crate) mod testing;
 mod tests;
 mod tidy;
 mod verdict;
+mod verify;
 
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 pub use disk::{Disk, DiskFile, DiskLock};
 pub use error::LogError;
+pub use progress::OpenProgress;
+pub use repair::{Repaired, repair};
+pub use verify::{Verified, verify};
 
 use self::core::Core;
 use super::{FailureKind, IoDetails, LostEntry, Op, Pair, RecoveryReport, Store, StoreStats, Summary};
@@ -70,13 +80,21 @@ pub struct LogOptions {
     /// The size of the largest segment, in bytes; a commit that is larger gets a segment of its own. Values outside
     /// 64 KiB to 1 GiB are moved to the nearer bound.
     pub segment_bytes: u64,
-    /// Refuse to open with [`LogError::Corrupt`] where anything is damaged, instead of delivering the rest.
+    /// Refuse to open with [`LogError::Corrupt`] where anything is damaged, instead of delivering the rest. Includes
+    /// `verify`.
     pub strict: bool,
+    /// Read every segment at open and check every payload. Without it an open reads footers where there are good ones, a
+    /// payload is checked when it is read, and damage shows up then as the error of that call.
+    pub verify: bool,
+    /// Read every value at open and keep it in memory until it is settled, in at most this many bytes (values, and 64 bytes
+    /// for each). A backlog that needs more fails to open with [`LogError::NeedsMemory`], which says how much. Without it
+    /// values are read when they are delivered, and the memory for a backlog is well under a byte for each entry.
+    pub eager: Option<u64>,
 }
 
 impl Default for LogOptions {
     fn default() -> Self {
-        Self { segment_bytes: DEFAULT_SEGMENT, strict: false }
+        Self { segment_bytes: DEFAULT_SEGMENT, strict: false, verify: false, eager: None }
     }
 }
 
@@ -104,13 +122,29 @@ impl LogStore {
         Self::open_on(Arc::new(disk), options)
     }
 
+    /// Opens the log in this directory, and says about once a second how far it has come, if it takes longer than that:
+    /// after an unclean end, or with `verify`, segments are read from end to end.
+    pub fn open_telling(
+        path: impl AsRef<Path>,
+        options: LogOptions,
+        mut tell: impl FnMut(OpenProgress),
+    ) -> Result<Self, LogError> {
+        let disk = real_disk::RealDisk::open(path.as_ref())?;
+        Self::open_as(Arc::new(disk), options, false, &mut tell)
+    }
+
     /// Opens the log on any disk.
     pub fn open_on(disk: Arc<dyn Disk>, options: LogOptions) -> Result<Self, LogError> {
-        Self::open_as(disk, options, false)
+        Self::open_as(disk, options, false, &mut |_| ())
     }
 
     /// With `by_hand` no thread is started: see `testing`.
-    fn open_as(disk: Arc<dyn Disk>, options: LogOptions, by_hand: bool) -> Result<Self, LogError> {
+    fn open_as(
+        disk: Arc<dyn Disk>,
+        options: LogOptions,
+        by_hand: bool,
+        tell: &mut dyn FnMut(OpenProgress),
+    ) -> Result<Self, LogError> {
         let path = disk.path().to_path_buf();
         let mut lock = disk.lock();
         if matches!(lock, Ok(DiskLock::Taken { .. })) && holder::give_way(disk.as_ref()) {
@@ -123,16 +157,25 @@ impl LogStore {
         };
         let (found, handles) = {
             let handles = Arc::new(Handles::new(Arc::clone(&disk)));
-            (recover::recover(disk.as_ref(), &handles, options.strict)?, handles)
+            (recover::recover(disk.as_ref(), &handles, &options, tell)?, handles)
         };
         let pool = Pool::new(found.next, found.leftovers, by_hand);
         let damage = found.report.damage.clone();
         let core = Core::new(disk, handles, found.identity, found.index, pool, &options, damage);
+        if let Some(limit) = options.eager {
+            core.load(limit)?;
+        }
         Ok(Self { holder: Holder::new(core, lock, by_hand), report: found.report })
     }
 
+    /// Gives up everything that the open found damaged, durably.
+    fn give_up_all(&self) -> Result<(), LogError> {
+        self.holder.start()?;
+        self.core().give_up_all()
+    }
+
     /// Gives up an entry that cannot be read because it is damaged, so that the next one is delivered.
-    fn salvage(&self, error: LogError, id: u64, loc: Loc) -> Result<(), LogError> {
+    fn salvage(&self, error: LogError, id: u64, loc: &Loc) -> Result<(), LogError> {
         // A read that fails is an error of that call and says nothing about what is stored.
         if self.core().strict || !matches!(error, LogError::Corrupt { .. }) {
             return Err(error);
@@ -164,7 +207,10 @@ impl Store for LogStore {
                 let index = self.core().index.read();
                 match Key::parse(key) {
                     Ok(Key::Entry(id)) => {
-                        let Some(loc) = index.find(id) else { return Ok(None) };
+                        if let Some(value) = index.loaded.get(&id) {
+                            return Ok(Some(value.to_vec()));
+                        }
+                        let Some(loc) = index.find(id, ahead::MOST) else { return Ok(None) };
                         let Some(segment) = index.segment(loc.segment) else { return Ok(None) };
                         (loc, Arc::clone(segment), id)
                     }
@@ -172,11 +218,11 @@ impl Store for LogStore {
                     _ => return Ok(index.kv.get(key).cloned()),
                 }
             };
-            match self.core().reader.read(self.core().disk.as_ref(), &segment, loc, id) {
+            match self.core().reader.read(self.core().disk.as_ref(), &segment, &loc, id) {
                 Ok(value) => return Ok(Some(value)),
                 // The file may have gone because the entry was settled meanwhile; then its place tells.
-                Err(error) if self.core().index.read().find(id) == Some(loc) => {
-                    self.salvage(error, id, loc)?
+                Err(error) if self.core().index.read().find(id, ahead::MOST).as_ref() == Some(&loc) => {
+                    self.salvage(error, id, &loc)?;
                 }
                 Err(_) => {}
             }
@@ -220,8 +266,11 @@ impl Store for LogStore {
     }
 
     fn summary(&self) -> Result<Summary, LogError> {
-        self.core().check_open()?;
-        Ok(self.core().index.read().summary())
+        let core = self.core();
+        core.check_open()?;
+        let index = core.index.read();
+        let bytes = reader::live_bytes(core.disk.as_ref(), &index)?;
+        Ok(Summary { bytes, ..index.summary() })
     }
 
     fn classify(&self, error: &LogError) -> FailureKind {
@@ -255,6 +304,7 @@ impl Store for LogStore {
             disk_bytes: used + self.core().pool.bytes(),
             segments: index.parts.len() as u64,
             syncs: self.core().syncs(),
+            rewritten_bytes: self.core().rewritten.load(Ordering::Relaxed),
             damaged: (self.report.damage.len() + self.core().salvaged.lock().damage.len()) as u64,
         }
     }

@@ -49,7 +49,8 @@ fn groups(ranges: &[(u64, u64)]) -> impl Iterator<Item = Group<'_>> {
 }
 
 /// Bytes of these ranges, which are sorted and neither overlap nor touch.
-pub(super) fn bytes_of(ranges: &[(u64, u64)]) -> u64 {
+#[cfg(test)]
+fn bytes_of(ranges: &[(u64, u64)]) -> u64 {
     groups(ranges)
         .map(|group| match group.ranges {
             [(first, _), .., (_, last)] if group.is_bitmap => HEAD + 8 * words(*first, *last),

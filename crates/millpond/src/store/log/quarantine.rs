@@ -12,11 +12,13 @@ pub(super) const FOLDER: &str = "quarantine";
 /// The most that is kept, in bytes and in files.
 const BYTES_MOST: u64 = 64 * 1024 * 1024;
 const FILES_MOST: usize = 256;
+const ENDING: &str = ".bytes";
+const UNFINISHED: &str = ".new";
 const STEP: u64 = 256 * 1024;
 
 /// The name of a stretch that begins at `offset` in the life `generation` of a file.
 pub(super) fn name(generation: u64, offset: u64) -> String {
-    format!("{generation:016x}-{offset:012x}.bytes")
+    format!("{generation:016x}-{offset:012x}{ENDING}")
 }
 
 /// Copies `from..to` of a file aside and makes the copy durable; false when there is no room for it.
@@ -28,11 +30,12 @@ pub(super) fn keep(
 ) -> io::Result<bool> {
     let folder = disk.folder(FOLDER)?;
     let name = name(generation, from);
-    let names = folder.list()?;
+    let is_file = |name: &String| name.ends_with(ENDING) || name.ends_with(UNFINISHED);
+    let names: Vec<String> = folder.list()?.into_iter().filter(is_file).collect();
     if names.contains(&name) {
         return Ok(true);
     }
-    let temporary = format!("{name}.new");
+    let temporary = format!("{name}{UNFINISHED}");
     if names.contains(&temporary) {
         folder.unlink(&temporary)?;
     }
@@ -51,6 +54,12 @@ pub(super) fn keep(
     }
     folder.sync_dir()?;
     Ok(true)
+}
+
+/// How many stretches are kept.
+pub(super) fn count(disk: &dyn Disk) -> u64 {
+    let names = disk.folder(FOLDER).and_then(|folder| folder.list()).unwrap_or_default();
+    names.iter().filter(|name| name.ends_with(ENDING)).count() as u64
 }
 
 fn copy(from: &dyn DiskFile, into: &dyn DiskFile, begin: u64, end: u64) -> io::Result<()> {

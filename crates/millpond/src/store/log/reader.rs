@@ -1,12 +1,17 @@
-//! Reading entries: one read-ahead chunk, so that draining costs few system calls.
+//! Reading entries, with one read-ahead chunk for the segment that is written to and one for those that are only read.
 
 use parking_lot::Mutex;
 
+use super::ahead::{Ahead, Look};
 use super::bytes::usize_of;
+use super::cold::Stretch;
+use super::dense::Place;
 use super::disk::Disk;
 use super::error::LogError;
 use super::frame::{self, HEAD};
-use super::index::Loc;
+use super::idset::IdSet;
+use super::index::{Index, Loc};
+use super::part::Found;
 use super::segment::{self, Segment};
 
 const AHEAD: u64 = 256 * 1024;
@@ -24,9 +29,9 @@ struct Chunk {
 
 impl Chunk {
     /// The frame, if all of it lies in this chunk.
-    fn frame(&self, segment: u64, loc: Loc) -> Option<&[u8]> {
-        let from = usize_of(loc.offset().checked_sub(self.start)?);
-        let length = HEAD + loc.len as usize;
+    fn frame(&self, segment: u64, place: Place) -> Option<&[u8]> {
+        let from = usize_of(place.offset().checked_sub(self.start)?);
+        let length = HEAD + place.len as usize;
         (self.segment == segment).then(|| self.bytes.get(from..from + length)).flatten()
     }
 }
@@ -35,64 +40,137 @@ impl Chunk {
 #[derive(Default)]
 pub(super) struct Reader {
     chunk: Mutex<Chunk>,
+    ahead: Mutex<Ahead>,
 }
 
 impl Reader {
-    /// The value of entry `id`, whose frame lies at `loc`.
+    /// The value of entry `id`, which lies at `loc`.
     pub(super) fn read(
         &self,
         disk: &dyn Disk,
         from: &Segment,
-        loc: Loc,
+        loc: &Loc,
         id: u64,
     ) -> Result<Vec<u8>, LogError> {
-        let path = || disk.path().join(segment::name(from.number()));
-        let failed = |error| LogError::io("pread", path(), error);
-        let length = HEAD + loc.len as usize;
+        match &loc.found {
+            Found::At(place) => self.read_at(disk, from, *place, id),
+            Found::In(stretches) => match self.ahead.try_lock() {
+                Some(mut ahead) => read_in(disk, from, &mut ahead, stretches, &loc.torn, id),
+                None => read_in(disk, from, &mut Ahead::default(), stretches, &loc.torn, id),
+            },
+        }
+    }
+
+    fn read_at(&self, disk: &dyn Disk, from: &Segment, place: Place, id: u64) -> Result<Vec<u8>, LogError> {
+        let failed = |error| LogError::io("pread", path(disk, from), error);
+        let length = HEAD + place.len as usize;
         if let Some(mut guard) = self.chunk.try_lock() {
             let chunk = &mut *guard;
-            let in_order = chunk.segment == from.number() && loc.offset().wrapping_sub(chunk.next) < NEAR;
-            if in_order && chunk.frame(from.number(), loc).is_none() {
+            let in_order = chunk.segment == from.number() && place.offset().wrapping_sub(chunk.next) < NEAR;
+            if in_order && chunk.frame(from.number(), place).is_none() {
                 // INVARIANT: nothing behind the written end is read, so a chunk never holds bytes that change.
-                let room = from.written().saturating_sub(loc.offset());
+                let room = from.written().saturating_sub(place.offset());
                 let want = usize_of(room.min(AHEAD.max(length as u64)));
                 chunk.bytes.resize(want, 0);
-                let got = from.file.read_at(&mut chunk.bytes, loc.offset()).map_err(failed)?;
+                let got = from.file.read_at(&mut chunk.bytes, place.offset()).map_err(failed)?;
                 chunk.bytes.truncate(got);
                 chunk.bytes.shrink_to(usize_of(AHEAD));
-                chunk.start = loc.offset();
+                chunk.start = place.offset();
             } else if chunk.segment != from.number() {
                 chunk.bytes.clear();
             }
             chunk.segment = from.number();
-            chunk.next = loc.offset() + frame::span(u64::from(loc.len));
-            let value = chunk.frame(from.number(), loc).and_then(|bytes| check(bytes, from.seed, loc, id));
+            chunk.next = place.offset() + frame::span(u64::from(place.len));
+            let value =
+                chunk.frame(from.number(), place).and_then(|bytes| check(bytes, from.seed, place, id));
             if let Some(value) = value {
                 return Ok(value.to_vec());
             }
         }
-        let mut bytes = vec![0; length];
-        let got = from.file.read_at(&mut bytes, loc.offset()).map_err(failed)?;
-        if let Some(value) =
-            bytes.get(..got).and_then(|bytes| check(bytes, from.seed, loc, id)).map(<[u8]>::len)
-        {
-            return Ok(without_head(bytes, value));
-        }
-        // What the cache gives does not check; the device has the last word.
-        let got = from.file.read_uncached_at(&mut bytes, loc.offset()).map_err(failed)?;
-        match bytes.get(..got).and_then(|bytes| check(bytes, from.seed, loc, id)).map(<[u8]>::len) {
-            Some(value) => Ok(without_head(bytes, value)),
-            None => Err(LogError::Corrupt {
-                path: path(),
-                offset: loc.offset(),
-                reason: "an entry does not match its checksum",
-            }),
-        }
+        read_one(disk, from, place, id)
     }
 
     /// Forgets what was read ahead.
     pub(super) fn clear(&self) {
         *self.chunk.lock() = Chunk::default();
+        self.ahead.lock().clear();
+    }
+}
+
+/// Bytes of the values of all live entries.
+pub(super) fn live_bytes(disk: &dyn Disk, index: &Index) -> Result<u64, LogError> {
+    let (mut bytes, unknown) = index.exact_bytes();
+    let mut ahead = Ahead::default();
+    let mut seen = (0, IdSet::default());
+    // Of two frames of one id the later one counts, in whatever block it lies.
+    for (part, stretch) in unknown.into_iter().rev() {
+        let failed = |error| LogError::io("pread", path(disk, &part.segment), error);
+        ahead.read(&part.segment, &stretch, &part.about.torn, true).map_err(failed)?;
+        if seen.0 != part.segment.number() {
+            seen = (part.segment.number(), IdSet::default());
+        }
+        bytes += ahead.bytes_of(&stretch, |id| {
+            let counts = part.contains(id) && !seen.1.contains(id);
+            seen.1.insert(id, id);
+            counts
+        });
+    }
+    Ok(bytes)
+}
+
+fn path(disk: &dyn Disk, of: &Segment) -> std::path::PathBuf {
+    disk.path().join(segment::name(of.number()))
+}
+
+fn damaged(disk: &dyn Disk, of: &Segment, offset: u64) -> LogError {
+    LogError::Corrupt { path: path(disk, of), offset, reason: "an entry does not match its checksum" }
+}
+
+/// Looks for an entry in the first of `stretches` that has it.
+fn read_in(
+    disk: &dyn Disk,
+    from: &Segment,
+    ahead: &mut Ahead,
+    stretches: &[Stretch],
+    torn: &[(u64, u64)],
+    id: u64,
+) -> Result<Vec<u8>, LogError> {
+    let failed = |error| LogError::io("pread", path(disk, from), error);
+    let mut bad = None;
+    // What the cache gives may not check; the device has the last word.
+    for cached in [true, false] {
+        for stretch in stretches {
+            if !cached || !ahead.covers(from.number(), stretch) {
+                ahead.read(from, stretch, torn, cached).map_err(failed)?;
+            }
+            match ahead.look(id, stretch) {
+                Look::Value(value) => return Ok(value.to_vec()),
+                Look::Beyond(offset, len) => return read_one(disk, from, Place::new(offset, len), id),
+                Look::Damaged(offset) => bad = Some(offset),
+                Look::None => {}
+            }
+        }
+    }
+    ahead.clear();
+    let somewhere = stretches.first().map_or(0, |stretch| stretch.from);
+    Err(damaged(disk, from, bad.unwrap_or(somewhere)))
+}
+
+/// Reads exactly one entry.
+fn read_one(disk: &dyn Disk, from: &Segment, place: Place, id: u64) -> Result<Vec<u8>, LogError> {
+    let failed = |error| LogError::io("pread", path(disk, from), error);
+    let mut bytes = vec![0; HEAD + place.len as usize];
+    let got = from.file.read_at(&mut bytes, place.offset()).map_err(failed)?;
+    if let Some(value) =
+        bytes.get(..got).and_then(|bytes| check(bytes, from.seed, place, id)).map(<[u8]>::len)
+    {
+        return Ok(without_head(bytes, value));
+    }
+    // What the cache gives does not check; the device has the last word.
+    let got = from.file.read_uncached_at(&mut bytes, place.offset()).map_err(failed)?;
+    match bytes.get(..got).and_then(|bytes| check(bytes, from.seed, place, id)).map(<[u8]>::len) {
+        Some(value) => Ok(without_head(bytes, value)),
+        None => Err(damaged(disk, from, place.offset())),
     }
 }
 
@@ -103,9 +181,9 @@ fn without_head(mut frame: Vec<u8>, value: usize) -> Vec<u8> {
 }
 
 /// The value in this frame, if every part of the frame is what the index says.
-fn check(bytes: &[u8], seed: u32, loc: Loc, id: u64) -> Option<&[u8]> {
-    let head = frame::parse(bytes, seed, loc.offset())?;
-    let value = bytes.get(HEAD..HEAD + loc.len as usize)?;
-    let expected = head.kind == frame::ENTRY && head.id == id && head.len == loc.len;
+fn check(bytes: &[u8], seed: u32, place: Place, id: u64) -> Option<&[u8]> {
+    let head = frame::parse(bytes, seed, place.offset())?;
+    let value = bytes.get(HEAD..HEAD + place.len as usize)?;
+    let expected = head.kind == frame::ENTRY && head.id == id && head.len == place.len;
     (expected && frame::payload_crc(value) == head.crc).then_some(value)
 }

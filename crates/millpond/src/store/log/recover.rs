@@ -1,10 +1,11 @@
-//! Opening a log: reads everything, decides, and changes nothing on disk.
+//! Opening a log: reads what it must, decides, and changes nothing on disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::LogOptions;
 use super::disk::{Disk, DiskFile};
 use super::error::LogError;
 use super::footer;
@@ -12,6 +13,7 @@ use super::frame;
 use super::handles::Handles;
 use super::index::Index;
 use super::open_record::{self, Living, OpenRecord};
+use super::progress::{OpenProgress, Progress};
 use super::scan::{self, Stretch, Window};
 use super::segment::{self, BLOCK, BLOCK_BYTES, Header, Identity, RECORD_AT, Segment};
 use crate::store::{Damage, RecoveryReport};
@@ -29,10 +31,8 @@ pub(super) struct Recovered {
 
 /// A file with a header of this queue.
 pub(super) struct Candidate {
-    header: Header,
-    file: Arc<dyn DiskFile>,
-    /// The open record and where the frames behind it begin.
-    record: Option<(OpenRecord, u64)>,
+    pub(super) header: Header,
+    pub(super) file: Arc<dyn DiskFile>,
 }
 
 impl Candidate {
@@ -67,10 +67,18 @@ pub(super) struct Recovery<'a> {
     pub(super) released: BTreeSet<u64>,
     /// Largest mark and first bad byte at or above it, of segments whose end nobody vouches for.
     pub(super) open_ends: BTreeMap<u64, (u64, u64)>,
+    /// Every frame is read and every payload checked, whatever footers say.
+    pub(super) verify: bool,
+    progress: Progress<'a>,
 }
 
 /// Reads the log in this directory.
-pub(super) fn recover(disk: &dyn Disk, handles: &Arc<Handles>, strict: bool) -> Result<Recovered, LogError> {
+pub(super) fn recover(
+    disk: &dyn Disk,
+    handles: &Arc<Handles>,
+    options: &LogOptions,
+    progress: &mut dyn FnMut(OpenProgress),
+) -> Result<Recovered, LogError> {
     let mut recovery = Recovery {
         disk,
         files: BTreeMap::new(),
@@ -81,12 +89,14 @@ pub(super) fn recover(disk: &dyn Disk, handles: &Arc<Handles>, strict: bool) -> 
         leftovers: Vec::new(),
         released: BTreeSet::new(),
         open_ends: BTreeMap::new(),
+        verify: options.verify || options.strict,
+        progress: Progress::new(progress),
     };
     let identity = recovery.read_headers(handles)?;
-    let authority = recovery.read_records()?;
+    let authority = recovery.newest_record()?;
     recovery.replay(identity.unwrap_or_default(), authority)?;
     let Recovery { index, report, next, leftovers, .. } = recovery;
-    if let Some(damage) = report.damage.first().filter(|_| strict) {
+    if let Some(damage) = report.damage.first().filter(|_| options.strict) {
         let path = disk.path().join(&damage.file);
         return Err(LogError::Corrupt { path, offset: damage.offset, reason: damage.reason });
     }
@@ -171,7 +181,7 @@ impl Recovery<'_> {
                     self.damaged(number, (0, len), (None, None), "the file has the name of another segment");
                 }
                 Some(header) => {
-                    self.files.insert(number, Candidate { header, file, record: None });
+                    self.files.insert(number, Candidate { header, file });
                 }
                 None => {
                     self.damaged(
@@ -187,47 +197,47 @@ impl Recovery<'_> {
         Ok(identity)
     }
 
-    /// Reads the open records and returns the number of the newest segment that has a valid one.
-    fn read_records(&mut self) -> Result<Option<u64>, LogError> {
-        let mut newest = None;
-        let numbers: Vec<u64> = self.files.keys().copied().collect();
-        for number in numbers {
-            let failed = self.read_failed(number);
-            if let Some(file) = self.files.get_mut(&number) {
-                file.record = read_record(file.file.as_ref(), file.header.seed(), number).map_err(failed)?;
-                newest = if file.record.is_some() { Some(number) } else { newest };
+    /// The newest valid open record, with the number of its segment.
+    fn newest_record(&self) -> Result<Option<(u64, OpenRecord)>, LogError> {
+        for (number, file) in self.files.iter().rev() {
+            let failed = self.read_failed(*number);
+            if is_blank(file.file.as_ref()).map_err(&failed)? {
+                continue;
+            }
+            if let Some((record, _)) =
+                read_record(file.file.as_ref(), file.header.seed(), *number).map_err(failed)?
+            {
+                return Ok(Some((*number, record)));
             }
         }
-        Ok(newest)
+        Ok(None)
     }
 
     /// Gives files whose header is lost the one that the authority knows.
-    fn adopt(&mut self, identity: Identity, living: &[Living]) -> Result<(), LogError> {
+    fn adopt(&mut self, identity: Identity, living: &[Living]) {
         for part in living {
             if let Some(file) = self.headless.remove(&part.number) {
                 let (generation, number, size) = (part.generation, part.number, part.size);
                 let header = Header { identity, generation, number, size, recycled: false };
-                let record =
-                    read_record(file.as_ref(), header.seed(), number).map_err(self.read_failed(number))?;
-                self.files.insert(number, Candidate { header, file, record });
+                self.files.insert(number, Candidate { header, file });
             }
         }
-        Ok(())
     }
 
-    fn replay(&mut self, identity: Identity, authority: Option<u64>) -> Result<(), LogError> {
-        let record = authority.and_then(|number| self.files.get(&number)?.record.as_ref());
-        if let Some((what, bits)) = record.and_then(|(record, _)| record.unknown) {
+    fn replay(&mut self, identity: Identity, authority: Option<(u64, OpenRecord)>) -> Result<(), LogError> {
+        let (authority, record) = authority.unzip();
+        let record = record.unwrap_or_default();
+        if let Some((what, bits)) = record.unknown {
             return Err(LogError::UnknownFeature { what, bits });
         }
-        let mut living = record.map(|(record, _)| record.living.clone()).unwrap_or_default();
-        self.index.highest = record.map_or(0, |(record, _)| record.highest);
-        self.index.kv = record.map(|(record, _)| record.kv.clone()).unwrap_or_default();
+        let mut living = record.living;
+        self.index.kv = record.kv;
+        self.index.highest = record.highest;
         let listed: BTreeSet<u64> = living.iter().map(|part| part.number).collect();
         let last_listed = listed.last().map_or(0, |number| number.saturating_add(1));
         self.next = self.next.max(last_listed);
         let own = authority.unwrap_or(0);
-        self.adopt(identity, &living)?;
+        self.adopt(identity, &living);
         for (number, file) in &self.files {
             let unlisted = Living {
                 number: *number,
@@ -239,16 +249,21 @@ impl Recovery<'_> {
                 living.push(unlisted);
             } else if *number > own {
                 // No valid record: a spare, or a segment whose record was damaged after it had been durable.
-                if proves_its_record(file).map_err(self.read_failed(*number))? {
+                let failed = self.read_failed(*number);
+                let blank = is_blank(file.file.as_ref()).map_err(&failed)?;
+                if !blank && proves_its_record(file).map_err(failed)? {
                     living.push(unlisted);
                 }
             }
         }
         living.sort_by_key(|part| part.number);
-        self.sync(&living)?;
-        self.add_parts(&living);
+        // What the authority lists was synced before the authority was written.
+        self.sync(living.iter().filter(|part| part.number >= own))?;
+        self.progress.total = living.iter().map(|part| part.size).sum();
         for part in &living {
+            self.add_part(part);
             self.read_segment(part, part.number >= own, listed.contains(&part.number))?;
+            self.progress.done += part.size;
         }
         self.let_go(&living);
         self.report_missing(&living);
@@ -265,7 +280,7 @@ impl Recovery<'_> {
     }
 
     /// Makes what will be trusted durable: a writer that was killed may have left it in the page cache only.
-    fn sync(&self, living: &[Living]) -> Result<(), LogError> {
+    fn sync<'l>(&self, living: impl Iterator<Item = &'l Living>) -> Result<(), LogError> {
         for part in living {
             if let Some(file) = self.files.get(&part.number) {
                 let failed = |error| LogError::io("fsync", self.path(part.number), error);
@@ -276,38 +291,52 @@ impl Recovery<'_> {
         self.disk.sync_dir().map_err(failed)
     }
 
-    fn add_parts(&mut self, living: &[Living]) {
-        for part in living {
-            if let Some(file) =
-                self.files.get(&part.number).filter(|file| file.header.generation == part.generation)
-            {
-                let segment = Segment::new(file.header, Arc::clone(&file.file), u64::MAX);
-                self.index.add_part(Arc::new(segment), part.clone());
-                let name = segment::name(part.number);
-                if let Some(added) = self.index.parts.get_mut(&part.number) {
-                    added.damaged = self.report.damage.iter().any(|damage| damage.file == name);
-                }
+    fn add_part(&mut self, part: &Living) {
+        let same = |file: &&Candidate| file.header.generation == part.generation;
+        if let Some(file) = self.files.get(&part.number).filter(same) {
+            let segment = Segment::new(file.header, Arc::clone(&file.file), u64::MAX);
+            self.index.add_part(Arc::new(segment), part.clone());
+            let name = segment::name(part.number);
+            if let Some(added) = self.index.parts.get_mut(&part.number) {
+                added.damaged = self.report.damage.iter().any(|damage| damage.file == name);
             }
         }
     }
 
-    /// Takes over the frames of one segment and judges what is no frame.
+    /// Takes over what one segment holds: by its footer if it has one that holds good, else by its frames.
     fn read_segment(&mut self, part: &Living, replays_kv: bool, listed: bool) -> Result<(), LogError> {
         let number = part.number;
-        let failed = self.read_failed(number);
         if !self.index.parts.contains_key(&number) {
             return Ok(());
         }
+        if !self.verify && self.read_footer(part, replays_kv, listed).map_err(self.read_failed(number))? {
+            return Ok(());
+        }
+        self.read_frames(part, replays_kv, listed)?;
+        let end = self.index.parts.get(&number).map_or(0, |part| part.about.live_end);
+        if let Some(cold) = self.index.frozen(number, end) {
+            self.index.freeze(number, cold);
+        }
+        Ok(())
+    }
+
+    /// Takes over the frames of one segment and judges what is no frame.
+    fn read_frames(&mut self, part: &Living, replays_kv: bool, listed: bool) -> Result<(), LogError> {
+        let number = part.number;
+        let failed = self.read_failed(number);
         let Some(file) = self.files.get(&number) else { return Ok(()) };
         let seed = file.header.seed();
-        let from = file.record.as_ref().map_or(RECORD_AT, |(_, frames)| *frames);
         let handle = Arc::clone(&file.file);
-        let mut window = Window::new(handle.as_ref()).map_err(&failed)?;
+        let from = read_record(handle.as_ref(), seed, number).map_err(&failed)?;
+        let from = from.map_or(RECORD_AT, |(_, frames)| frames);
+        let window = if listed { Window::cached(handle.as_ref()) } else { Window::new(handle.as_ref()) };
+        let mut window = window.map_err(&failed)?;
         let to = listed.then_some(part.live_end);
         let most = footer::seal_at(file.header.size);
         let stretch = Stretch { seed, from, to, most, torn: &part.torn };
-        let index = &mut self.index;
+        let Self { index, progress, .. } = self;
         let found = scan::scan(&mut window, &stretch, |at, head, payload| {
+            progress.reached(at);
             if let Some((what, bits)) = head.unknown() {
                 return Err(Fault::Log(LogError::UnknownFeature { what, bits }));
             }
@@ -329,9 +358,24 @@ impl Recovery<'_> {
     }
 }
 
+/// Whether there is nothing but zeros where a segment in use has its open record and its frames.
+fn is_blank(file: &dyn DiskFile) -> io::Result<bool> {
+    let mut bytes = vec![0; 64 * 1024];
+    let mut at = RECORD_AT;
+    loop {
+        // The cache shows what was written last, so frames that the device has show up here.
+        let got = file.read_at(&mut bytes, at)?;
+        let blank = bytes[..got].chunks(64).all(|row| row.iter().fold(0, |all, byte| all | byte) == 0);
+        if !blank || got < bytes.len() {
+            return Ok(blank);
+        }
+        at += got as u64;
+    }
+}
+
 /// The open record of a file, from whichever copy is valid.
 fn read_record(file: &dyn DiskFile, seed: u32, number: u64) -> io::Result<Option<(OpenRecord, u64)>> {
-    let mut window = Window::new(file)?;
+    let mut window = Window::small(file)?;
     let mut at = RECORD_AT;
     let mut bound = RECORD_AT + 1;
     // The second copy begins in the block behind the first; where the first does not say how long it is, the copies

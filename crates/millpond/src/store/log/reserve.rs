@@ -10,24 +10,28 @@ use super::footer;
 use super::held;
 use super::open_record;
 use super::segment::SMALLEST;
-use super::spare::RESERVE;
+use super::spare::Need;
 
 /// What a file of the reserve has room for beside records and acks, at least and at most.
 const SLACK: (u64, u64) = (16 * 1024, 1024 * 1024);
 
-/// The files that need no room and must be there before anything is written: a push leaves the reserve whole, and
-/// anything else one file to let the segment before go.
-pub(super) fn needed(puts: bool) -> usize {
-    if puts { RESERVE } else { 1 }
+/// What must be there before this is written: a push leaves the reserve whole, an ack needs one file to let the segment
+/// before go, and what lets segments go needs nothing.
+pub(super) fn need(any: bool, puts: bool) -> Need {
+    match (any, puts) {
+        (_, true) => Need::Reserve,
+        (true, false) => Need::Any,
+        (false, false) => Need::Nothing,
+    }
 }
 
 impl Core {
     /// Waits for files that need no room. Where the device has none left, segments that nobody needs give theirs.
-    pub(super) fn restock(&self, turn: &mut Turn, count: usize) -> Result<(), LogError> {
-        match self.pool.ensure(self, count) {
+    pub(super) fn restock(&self, turn: &mut Turn, need: Need) -> Result<(), LogError> {
+        match self.pool.ensure(self, need) {
             Err(error @ LogError::NoSpace { .. }) => {
                 if self.free_now(turn)? {
-                    self.pool.ensure(self, count)
+                    self.pool.ensure(self, need)
                 } else {
                     Err(error)
                 }
@@ -36,12 +40,17 @@ impl Core {
         }
     }
 
-    /// Puts the next segment into use if that leaves `keep` files that need no room.
-    pub(super) fn rotate_leaving(&self, turn: &mut Turn, need: usize, keep: usize) -> Result<(), LogError> {
-        match self.rotate(turn, need, keep) {
+    /// Puts the next segment into use. With `spared` that leaves the reserve whole.
+    pub(super) fn rotate_with_room(
+        &self,
+        turn: &mut Turn,
+        length: usize,
+        spared: bool,
+    ) -> Result<(), LogError> {
+        match self.rotate(turn, length, spared) {
             Err(error @ LogError::NoSpace { .. }) => {
                 if self.free_now(turn)? {
-                    self.rotate(turn, need, keep)
+                    self.rotate(turn, length, spared)
                 } else {
                     Err(error)
                 }

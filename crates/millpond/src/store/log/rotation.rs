@@ -18,8 +18,8 @@ const FAST: Duration = Duration::from_millis(500);
 const LARGEST_RECORD: usize = 1 << 30;
 
 impl Core {
-    /// Puts the next segment into use, with room for `need` bytes, and leaves `keep` files that need no room.
-    pub(super) fn rotate(&self, turn: &mut Turn, need: usize, keep: usize) -> Result<(), LogError> {
+    /// Puts the next segment into use, with room for `need` bytes. With `spared` it leaves the reserve whole.
+    pub(super) fn rotate(&self, turn: &mut Turn, need: usize, spared: bool) -> Result<(), LogError> {
         let _rotating = Rotating::begin(&self.append);
         let old = self.append.lock().active.as_ref().map(|active| (active.segment.number(), active.end));
         let mut record = self.record(old).encode();
@@ -27,7 +27,7 @@ impl Core {
             return Err(LogError::TooLarge { bytes: record.len() as u64 });
         }
         let frames = open_record::frames_at(record.len() as u64);
-        let spare = self.pool.take(self, footer::size_for(frames + (need + HEAD) as u64), keep)?;
+        let spare = self.pool.take(self, footer::size_for(frames + (need + HEAD) as u64), spared)?;
         // It may have been made before the thread's next sync failed.
         self.check_poison()?;
         // Nor does anybody find what is written to a file whose name was taken away.
@@ -87,6 +87,7 @@ impl Core {
         }
         active.sealed = true;
         let segment = &active.segment;
+        self.freeze(segment.number(), active.end);
         let (number, at) = (segment.number(), footer::seal_at(segment.header.size));
         let Some(bytes) = self.index.read().footer(number, active.end) else { return Ok(()) };
         let seal = Seal { offset: active.end, length: bytes.len() as u64 };
@@ -108,8 +109,19 @@ impl Core {
         Ok(())
     }
 
+    /// Keeps less of a segment that is not written to any more. Nobody writes meanwhile.
+    fn freeze(&self, number: u64, end: u64) {
+        let cold = self.index.read().frozen(number, end);
+        if let Some(cold) = cold {
+            self.index.write().freeze(number, cold);
+        }
+    }
+
     /// From now on the old segment is only read, and the new one is part of the log.
     fn put_into_use(&self, old: Option<(u64, u64)>, spare: &Arc<Segment>, about: Living) {
+        if let Some((number, end)) = old {
+            self.freeze(number, end);
+        }
         let mut index = self.index.write();
         if let Some((number, end)) = old
             && let Some(part) = index.parts.get_mut(&number)
@@ -118,6 +130,7 @@ impl Core {
             let file = self.handles.file(segment::name(number));
             part.segment = Arc::new(Segment::new(part.segment.header, file, end));
         }
+        index.begin_record();
         index.add_part(Arc::clone(spare), about);
     }
 

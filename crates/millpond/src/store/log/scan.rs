@@ -7,6 +7,7 @@ use super::disk::DiskFile;
 use super::frame::{self, ALIGN, HEAD, Head};
 
 const WINDOW: usize = 1024 * 1024;
+const SMALL: usize = 16 * 1024;
 /// Reads begin at multiples of this.
 const PAGE: u64 = 4096;
 
@@ -17,11 +18,26 @@ pub(super) struct Window<'a> {
     pub(super) len: u64,
     start: u64,
     bytes: Vec<u8>,
+    /// The cache may be asked: what is read was durable before anybody relied on it.
+    cached: bool,
+    /// Bytes of one read.
+    step: usize,
 }
 
 impl<'a> Window<'a> {
+    /// For reading from the device, whatever the cache holds.
     pub(super) fn new(file: &'a dyn DiskFile) -> io::Result<Self> {
-        Ok(Self { file, len: file.len()?, start: 0, bytes: Vec::new() })
+        Ok(Self { file, len: file.len()?, start: 0, bytes: Vec::new(), cached: false, step: WINDOW })
+    }
+
+    /// For reading what is vouched for.
+    pub(super) fn cached(file: &'a dyn DiskFile) -> io::Result<Self> {
+        Ok(Self { cached: true, ..Self::new(file)? })
+    }
+
+    /// For reading a little.
+    pub(super) fn small(file: &'a dyn DiskFile) -> io::Result<Self> {
+        Ok(Self { step: SMALL, ..Self::new(file)? })
     }
 
     /// The bytes from `at`: at least `want` of them, fewer only where the file ends.
@@ -30,11 +46,15 @@ impl<'a> Window<'a> {
         let end = self.start + self.bytes.len() as u64;
         if at < self.start || at + want as u64 > end {
             let start = at / PAGE * PAGE;
-            let length = usize_of(at - start).saturating_add(want).max(WINDOW);
+            let length = usize_of(at - start).saturating_add(want).max(self.step);
             let length = length.min(usize_of(self.len.saturating_sub(start)));
             self.bytes.resize(length, 0);
             // A file that shrinks while it is read ends where it ends now.
-            let got = self.file.read_uncached_at(&mut self.bytes, start)?;
+            let got = if self.cached {
+                self.file.read_at(&mut self.bytes, start)?
+            } else {
+                self.file.read_uncached_at(&mut self.bytes, start)?
+            };
             self.bytes.truncate(got);
             self.start = start;
             self.len = self.len.min(if got < length { start + got as u64 } else { self.len });

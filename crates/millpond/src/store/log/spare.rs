@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -30,6 +31,17 @@ pub(super) struct Released {
     pub(super) size: u64,
 }
 
+/// What must be there before something is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Need {
+    #[default]
+    Nothing,
+    /// One file, so that the segment in use can be let go when it is full of acks.
+    Any,
+    /// The whole reserve.
+    Reserve,
+}
+
 #[derive(Default)]
 struct State {
     spares: VecDeque<Arc<Segment>>,
@@ -46,8 +58,11 @@ struct State {
     /// What a commit that waits needs: room for so many bytes in one spare, and so many files in all.
     least: u64,
     count: usize,
+    need: Need,
     /// One spare more is wanted: the segment in use is filling up.
     ahead: bool,
+    /// One old file more is kept for the spare after that.
+    hoard: bool,
     /// Making failed: nothing more is made until somebody asks.
     halted: bool,
     failed: Option<LogError>,
@@ -58,6 +73,8 @@ struct State {
     stopping: bool,
     /// No thread does the work: whoever waits for a file makes it.
     by_hand: bool,
+    /// The thread, which never waits for itself.
+    thread: Option<ThreadId>,
 }
 
 impl State {
@@ -66,10 +83,23 @@ impl State {
         size.saturating_mul(4) <= self.size || self.size.saturating_mul(4) <= size || size < self.floor
     }
 
-    /// Files that can be the next segment, now or without any room on the device.
+    /// Files of at least this size that can be the next segment, now or without any room on the device.
+    fn files(&self, least: u64) -> usize {
+        let spares = self.spares.iter().filter(|spare| spare.header.size >= least).count();
+        spares + self.old.iter().filter(|old| old.size >= least).count()
+    }
+
+    /// Files of the reserve.
     fn stock(&self) -> usize {
-        let spares = self.spares.iter().filter(|spare| spare.header.size >= self.floor).count();
-        spares + self.old.iter().filter(|old| old.size >= self.floor).count()
+        self.files(self.floor)
+    }
+
+    fn meets(&self, need: Need) -> bool {
+        match need {
+            Need::Nothing => true,
+            Need::Any => self.files(SMALLEST) > 0,
+            Need::Reserve => self.stock() >= RESERVE,
+        }
     }
 
     fn wanted(&self) -> usize {
@@ -89,13 +119,29 @@ impl State {
 
     /// Whether somebody waits for a file.
     fn is_asked(&self) -> bool {
-        (self.least > 0 && self.fitting(self.least).is_none()) || self.stock() < self.count
+        (self.least > 0 && self.fitting(self.least).is_none())
+            || self.stock() < self.count
+            || !self.meets(self.need)
     }
 
     /// A spare that is not needed, when there are enough of the wanted size.
     fn surplus(&self) -> Option<usize> {
         let far = self.spares.iter().position(|spare| self.is_far(spare.header.size));
         far.or_else(|| self.spares.len().checked_sub(1).filter(|last| *last >= self.wanted()))
+    }
+
+    /// Gives up old files that are too small for the reserve; false when there are none. One file stays in any case.
+    fn give_small(&mut self) -> bool {
+        let (small, enough): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.old).into_iter().partition(|old| old.size < self.floor);
+        self.old = enough;
+        let mut small = small.into_iter();
+        if self.spares.is_empty() && self.old.is_empty() {
+            self.old.extend(small.next());
+        }
+        let before = self.discarded.len();
+        self.discarded.extend(small.map(|old| old.name));
+        self.discarded.len() > before
     }
 
     fn number(&mut self) -> u64 {
@@ -132,8 +178,8 @@ impl State {
             let spare = self.spares.remove(at)?;
             self.discarded.push(segment::name(spare.number()));
             return self.job(now);
-        } else if !self.old.is_empty() {
-            self.discarded.extend(self.old.drain(..).map(|old| old.name));
+        } else if self.old.len() > usize::from(self.hoard) {
+            self.discarded.extend(self.old.pop().map(|old| old.name));
             return self.job(now);
         }
         self.tidy_at.take_if(|at| *at <= now).map(|_| Job::Tidy)
@@ -163,9 +209,11 @@ enum Job {
 pub(super) struct Pool {
     state: Mutex<State>,
     changed: Condvar,
-    /// [`State::stock`], for those who only look.
+    /// [`State::stock`], and files of any size, for those who only look.
     stock: AtomicUsize,
+    files: AtomicUsize,
     ahead: AtomicBool,
+    hoard: AtomicBool,
 }
 
 impl Pool {
@@ -176,20 +224,37 @@ impl Pool {
             state: Mutex::new(state),
             changed: Condvar::new(),
             stock: AtomicUsize::new(0),
+            files: AtomicUsize::new(0),
             ahead: AtomicBool::new(false),
+            hoard: AtomicBool::new(false),
         }
     }
 
-    /// Files that can be the next segment whatever room the device has.
-    pub(super) fn stock(&self) -> usize {
-        self.stock.load(Ordering::Acquire)
+    /// Whether what must be there is there.
+    pub(super) fn meets(&self, need: Need) -> bool {
+        match need {
+            Need::Nothing => true,
+            Need::Any => self.files.load(Ordering::Acquire) > 0,
+            Need::Reserve => self.stock.load(Ordering::Acquire) >= RESERVE,
+        }
+    }
+
+    /// Whether a spare of about the wanted size can be taken at once, and the reserve stays whole.
+    pub(super) fn can_spare(&self) -> bool {
+        let state = self.state.lock();
+        state.near() > 0 && state.stock() > RESERVE
+    }
+
+    fn publish(&self, state: &State) {
+        self.stock.store(state.stock(), Ordering::Release);
+        self.files.store(state.files(SMALLEST), Ordering::Release);
     }
 
     /// Changes the state and tells everybody.
     fn change<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state.lock();
         let result = act(&mut state);
-        self.stock.store(state.stock(), Ordering::Release);
+        self.publish(&state);
         drop(state);
         self.changed.notify_all();
         result
@@ -217,38 +282,39 @@ impl Pool {
                 break Err(LogError::Closed);
             }
             self.changed.notify_all();
-            if state.by_hand {
+            if state.by_hand || state.thread == Some(thread::current().id()) {
                 MutexGuard::unlocked(&mut state, || work(core));
             } else {
                 self.changed.wait(&mut state);
             }
         };
-        (state.least, state.count) = (0, 0);
-        self.stock.store(state.stock(), Ordering::Release);
+        (state.least, state.count, state.need) = (0, 0, Need::Nothing);
+        self.publish(&state);
         drop(state);
         self.changed.notify_all();
         result
     }
 
-    /// A spare with room for `least` bytes that leaves `keep` files behind, waiting until there is one.
-    pub(super) fn take(&self, core: &Core, least: u64, keep: usize) -> Result<Arc<Segment>, LogError> {
-        let count = if keep == 0 { 0 } else { keep + 1 };
+    /// A spare with room for `least` bytes, waiting until there is one. With `spared` it leaves the reserve whole.
+    pub(super) fn take(&self, core: &Core, least: u64, spared: bool) -> Result<Arc<Segment>, LogError> {
+        let count = if spared { RESERVE + 1 } else { 0 };
         let ask = |state: &mut State| (state.least, state.count) = (least, count);
         self.wait(core, ask, |state| {
             let at = state.fitting(least).filter(|_| state.stock() >= count)?;
             // ORDER: numbers in use ascend, so the spares before this one get new numbers.
             let passed: Vec<_> = state.spares.drain(..at).collect();
             state.old.extend(passed.iter().map(|spare| old_file(spare)));
-            state.ahead = false;
+            (state.ahead, state.hoard) = (false, true);
             self.ahead.store(false, Ordering::Relaxed);
+            self.hoard.store(true, Ordering::Relaxed);
             state.spares.pop_front()
         })
     }
 
-    /// Waits until there are `count` files that need no room.
-    pub(super) fn ensure(&self, core: &Core, count: usize) -> Result<(), LogError> {
-        let ask = |state: &mut State| state.count = count;
-        self.wait(core, ask, |state| (state.stock() >= count).then_some(()))
+    /// Waits until what must be there is there.
+    pub(super) fn ensure(&self, core: &Core, need: Need) -> Result<(), LogError> {
+        let ask = |state: &mut State| state.need = need;
+        self.wait(core, ask, |state| state.meets(need).then_some(()))
     }
 
     /// Says what size files are wanted from now on, and what those of the reserve must hold.
@@ -263,15 +329,18 @@ impl Pool {
         }
     }
 
-    /// Nothing is stored: no spare more than the reserve is wanted.
+    /// Nothing is stored and nothing comes: no file more than the reserve is wanted.
     pub(super) fn look_no_further(&self) {
-        if self.ahead.swap(false, Ordering::Relaxed) {
-            self.change(|state| state.ahead = false);
+        if self.is_hoarding() {
+            self.ahead.store(false, Ordering::Relaxed);
+            self.hoard.store(false, Ordering::Relaxed);
+            self.change(|state| (state.ahead, state.hoard) = (false, false));
         }
     }
 
-    pub(super) fn is_ahead(&self) -> bool {
-        self.ahead.load(Ordering::Relaxed)
+    /// Whether there are files for a log that goes on to be written.
+    pub(super) fn is_hoarding(&self) -> bool {
+        self.ahead.load(Ordering::Relaxed) || self.hoard.load(Ordering::Relaxed)
     }
 
     pub(super) fn discard(&self, spare: &Segment) {
@@ -287,7 +356,7 @@ impl Pool {
     /// Whether the room of a file of this size is worth keeping; then the caller brings it by [`Pool::keep`].
     pub(super) fn may_keep(&self, size: u64, kept: usize) -> bool {
         let state = self.state.lock();
-        let short = state.stock() + kept < state.wanted();
+        let short = state.stock() + kept < state.wanted() + 1;
         size >= SMALLEST && short && (state.stock() + kept < RESERVE || !state.is_far(size))
     }
 
@@ -321,11 +390,6 @@ impl Pool {
         let state = self.state.lock();
         let old: u64 = state.old.iter().map(|old| old.size).sum();
         old + state.spares.iter().map(|spare| spare.header.size).sum::<u64>()
-    }
-
-    /// Whether a spare of about the wanted size is ready.
-    pub(super) fn has_near(&self) -> bool {
-        self.state.lock().near() > 0
     }
 
     /// Takes everything that is left to unlink, the spares included: no later open would use them.
@@ -370,6 +434,8 @@ impl Pool {
             Ok(Some(spare)) => state.spares.push_back(spare),
             // An old file was of no use: what could be hoped of it is not there.
             Ok(None) => state.halted = false,
+            // Files that are too small for the reserve give their room for one that is not.
+            Err(LogError::NoSpace { .. }) if state.give_small() => {}
             Err(error) => {
                 state.halted = true;
                 // Whoever waits may still be helped by an old file.
@@ -403,6 +469,7 @@ impl Drop for Ended<'_> {
 /// The thread.
 pub(super) fn run(core: &Core) {
     let _ended = Ended(&core.pool);
+    core.pool.change(|state| state.thread = Some(thread::current().id()));
     while let Some(job) = core.pool.next_job() {
         perform(core, job);
     }

@@ -13,7 +13,7 @@ use super::{LogOptions, LogStore, frame, spare};
 /// # Errors
 /// As [`LogStore::open_on`].
 pub fn open_by_hand(disk: Arc<dyn Disk>, options: LogOptions) -> Result<LogStore, LogError> {
-    LogStore::open_as(disk, options, true)
+    LogStore::open_as(disk, options, true, &mut |_| ())
 }
 
 /// Does one job of the thread (making a spare, unlinking, letting drained segments go); false when there is none.
@@ -29,7 +29,7 @@ pub fn rotate(store: &LogStore) -> Result<(), LogError> {
     let core = store.core();
     let mut turn = core.turn.lock();
     core.check_writable()?;
-    core.rotate(&mut turn, 0, 0)
+    core.rotate(&mut turn, 0, false)
 }
 
 /// Kind, id and length of the payload of the frame at `offset` of a file, if a header of this life lies there.

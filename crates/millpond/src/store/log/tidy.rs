@@ -5,7 +5,7 @@ use super::core::{Core, Turn};
 use super::error::LogError;
 use super::life::OldFile;
 use super::segment::{self, SMALLEST};
-use super::spare::{RESERVE, Released};
+use super::spare::Released;
 
 /// A segment this many times larger than what is stored asks for goes when the log is left alone.
 const OVERSIZE: u64 = 4;
@@ -20,8 +20,12 @@ impl Core {
             let index = self.index.read();
             let size = |number: u64| index.parts.get(&number).map_or(0, |part| part.segment.header.size);
             // Nothing is stored, but the segments are those of a log that had more.
-            let large = index.empties.len() == index.parts.len() && size(active) >= OVERSIZE * SMALLEST;
-            large || !index.freed.is_empty() || !index.candidates(active, 1).is_empty()
+            let large = || size(active) >= OVERSIZE * SMALLEST || self.pool.is_hoarding();
+            // With more than two there may be some that few old entries keep.
+            index.parts.len() > 2
+                || (index.empties.len() == index.parts.len() && large())
+                || !index.freed.is_empty()
+                || !index.candidates(active, 1).is_empty()
         };
         if waiting {
             self.pool.tidy_later();
@@ -37,9 +41,10 @@ impl Core {
             self.pool.tidy_later();
             return;
         };
+        let drained = self.has_drained() || !self.index.read().freed.is_empty();
+        let done = if drained { self.commit_in(&mut turn, &[], true, false).map(|_| ()) } else { Ok(()) };
         // A failure is remembered where it matters; without room the next commit does it.
-        let done = self.commit_in(&mut turn, &[], true, false).and_then(|_| self.shrink(&mut turn));
-        drop(done);
+        drop(done.and_then(|()| self.shrink(&mut turn)).and_then(|()| self.compact(&mut turn)));
     }
 
     /// Goes on in a small segment when little is stored and nothing was written since the last look.
@@ -57,7 +62,7 @@ impl Core {
         if size < wanted.saturating_mul(OVERSIZE) {
             if is_empty && quiet {
                 self.pool.look_no_further();
-            } else if is_empty && self.pool.is_ahead() {
+            } else if is_empty && self.pool.is_hoarding() {
                 self.pool.tidy_later();
             }
             return Ok(());
@@ -67,8 +72,8 @@ impl Core {
             self.pool.set_size(wanted, self.floor(0));
             self.pool.look_ahead();
             // The thread that runs this makes the spares, so it must not wait for one.
-            if self.pool.has_near() && self.pool.stock() > RESERVE {
-                self.rotate(turn, 0, RESERVE)?;
+            if self.pool.can_spare() {
+                self.rotate(turn, 0, true)?;
                 self.release();
                 return Ok(());
             }

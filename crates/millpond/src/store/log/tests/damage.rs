@@ -6,6 +6,11 @@ use std::os::unix::fs::FileExt;
 use super::*;
 use crate::store::log::LogError;
 
+/// Damage shows at once where everything is read.
+fn open(path: &Path) -> LogStore {
+    LogStore::open_with(path, LogOptions { verify: true, ..TINY }).unwrap()
+}
+
 /// Where the last byte that is not zero lies.
 fn used(path: &Path) -> u64 {
     fs::read(path).unwrap().iter().rposition(|byte| *byte != 0).unwrap() as u64 + 1

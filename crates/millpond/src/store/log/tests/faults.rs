@@ -76,7 +76,7 @@ fn a_commit_that_was_under_way_gets_no_file_after_a_failed_sync() {
     settle(&disk);
     let calls = disk.0.state.lock().calls;
     // What a commit does that had passed the check before the failure.
-    assert!(matches!(store.core().pool.take(store.core(), 1, 0), Err(LogError::Poisoned { .. })));
+    assert!(matches!(store.core().pool.take(store.core(), 1, false), Err(LogError::Poisoned { .. })));
     settle(&disk);
     assert_eq!(disk.0.state.lock().calls, calls, "nothing is made, and no directory is synced again");
 }

@@ -98,6 +98,8 @@ fn all() -> Vec<(&'static str, Vec<u8>)> {
         pinned: false,
         blocks: vec![block],
         live: vec![(6, 7)],
+        kv: vec![(vec![0], Some(b"m".to_vec())), (vec![4, 1], None)],
+        gone: vec![(2, 77)],
         held: Vec::new(),
     };
     vec![
@@ -110,7 +112,7 @@ fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("freed at 12416", one(frame::FREED, 4, &gone)),
         ("lost at 12416", one(frame::LOST, 4, &given_up)),
         ("footer at 12560", footer.encode(5, &held, HEADER.seed(), 12_560)),
-        ("seal at 65472", Seal { offset: 12_560, length: 240 }.encode(5, HEADER.seed(), 65_472).to_vec()),
+        ("seal at 65472", Seal { offset: 12_560, length: 288 }.encode(5, HEADER.seed(), 65_472).to_vec()),
     ]
 }
 

@@ -7,6 +7,7 @@ mod faults;
 mod fixtures;
 mod freeing;
 mod golden;
+mod lazy;
 mod model;
 mod salvage;
 mod sim;
@@ -25,7 +26,8 @@ use crate::store::{Op, Store};
 
 pub(super) type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 
-pub(super) const TINY: LogOptions = LogOptions { segment_bytes: 64 * 1024, strict: false };
+pub(super) const TINY: LogOptions =
+    LogOptions { segment_bytes: 64 * 1024, strict: false, verify: false, eager: None };
 
 /// A directory beside the test binary: what lies under `/tmp` may be memory.
 pub(super) fn directory() -> TempDir {

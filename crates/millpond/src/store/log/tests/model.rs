@@ -46,6 +46,10 @@ fn run(seed: u64, steps: usize) {
                 store.close().unwrap();
             }
             drop(store);
+            // By reading everything, then by footers.
+            let checked = LogStore::open_with(dir.path(), LogOptions { verify: true, ..TINY }).unwrap();
+            assert_eq!(contents(&checked), model, "seed {seed} step {step}");
+            drop(checked);
             store = open(dir.path());
             assert!(store.recovery().damage.is_empty(), "seed {seed} step {step}: {:?}", store.recovery());
             assert_eq!(contents(&store), model, "seed {seed} step {step}");

@@ -9,7 +9,7 @@ use super::freeing::wait_for;
 use super::sim::SimDisk;
 use super::*;
 use crate::store::FailureKind;
-use crate::store::log::{LogError, frame, quarantine};
+use crate::store::log::{LogError, frame, quarantine, repair, verify};
 
 /// Where the frame of an entry lies: file, offset, generation.
 fn place(path: &Path, id: u64) -> (PathBuf, u64, u64) {
@@ -41,7 +41,7 @@ fn kept_aside(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 /// Everything, with no payload trusted to a footer.
 fn open_verifying(path: &Path) -> LogStore {
-    LogStore::open_with(path, TINY).unwrap()
+    LogStore::open_with(path, LogOptions { verify: true, ..TINY }).unwrap()
 }
 
 #[test]
@@ -113,9 +113,6 @@ fn a_read_that_does_not_check_twice_gives_its_entry_up() {
     assert_eq!(store.stats().damaged, 1);
     assert_eq!(store.summary().unwrap().count, 59);
     assert_eq!(kept_aside(dir.path()).len(), 1);
-    for _ in 0..2 {
-        drop(open_verifying(dir.path()).recovery());
-    }
     drop(store);
     let store = open_verifying(dir.path());
     assert!(store.recovery().damage.is_empty(), "{:?}", store.recovery());
@@ -186,7 +183,8 @@ fn o05_a_directory_that_is_deleted_beneath_the_log() {
     for id in 1..=100 {
         put(&store, id, &value(id, 5000));
     }
-    fs::remove_dir_all(&path).unwrap();
+    // The thread makes files meanwhile.
+    while fs::remove_dir_all(&path).is_err() && path.exists() {}
     // What fits the segment in use is as good as before; nothing is answered behind the next change of segment.
     let answered = (101..=200).take_while(|id| {
         let (key, bytes) = (key::entry(*id), value(*id, 5000));
@@ -226,4 +224,62 @@ fn o05_a_segment_that_is_deleted_beneath_the_log() {
     let store = open(dir.path());
     assert_eq!(store.recovery().damage.len(), 1, "{:?}", store.recovery());
     assert_eq!(ids(&store).len(), 151 - failed.len());
+}
+
+#[test]
+fn verify_looks_beside_a_running_owner_and_changes_nothing() {
+    let dir = directory();
+    let store = open(dir.path());
+    for id in 1..=150 {
+        put(&store, id, &value(id, 1000));
+    }
+    let before = tree_of_files(dir.path());
+    let found = verify(dir.path()).unwrap();
+    assert_eq!((found.entries, found.bytes), (150, 150_000));
+    assert!(found.recovery.damage.is_empty() && found.quarantined == 0, "{found:?}");
+    assert_eq!(tree_of_files(dir.path()), before);
+    // An owner that writes, fills and lets segments go all the while never looks damaged.
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for id in 1000..1600 {
+                put(&store, id, &value(id, 2000));
+                delete(&store, id);
+            }
+            done.store(true, std::sync::atomic::Ordering::Release);
+        });
+        let mut looks = 0;
+        while !done.load(std::sync::atomic::Ordering::Acquire) || looks == 0 {
+            let found = verify(dir.path()).unwrap();
+            assert!(found.recovery.damage.is_empty(), "{found:?}");
+            assert!((150..=152).contains(&found.entries), "{found:?}");
+            looks += 1;
+        }
+    });
+    assert!(matches!(repair(dir.path()), Err(LogError::Locked { .. })));
+    assert!(verify(dir.path().join("none")).is_err() && !dir.path().join("none").exists());
+}
+
+#[test]
+fn repair_makes_a_log_that_strict_opens() {
+    let dir = filled(250, 1000);
+    let files = segments(dir.path());
+    let (file, at, _) = place(dir.path(), 10);
+    flip(&file, at + 24 + 500);
+    fs::remove_file(&files[1]).unwrap();
+    let found = verify(dir.path()).unwrap();
+    assert_eq!(found.recovery.damage.len(), 2, "{found:?}");
+    let repaired = repair(dir.path()).unwrap();
+    assert_eq!(repaired.found.damage, found.recovery.damage);
+    assert!(repaired.after.recovery.damage.is_empty(), "{repaired:?}");
+    assert_eq!((repaired.after.quarantined, repaired.after.entries), (1, found.entries));
+    let strict = LogOptions { strict: true, ..TINY };
+    let store = LogStore::open_with(dir.path(), strict).unwrap();
+    assert_eq!(check_values(&store, 1000).len() as u64, found.entries);
+    store.close().unwrap();
+    // Once more changes nothing.
+    let before = tree_of_files(dir.path());
+    let again = repair(dir.path()).unwrap();
+    assert!(again.found.damage.is_empty());
+    assert_eq!(tree_of_files(dir.path()), before);
 }
