@@ -13,7 +13,8 @@ use crate::random::{Dice, Random};
 use crate::sim_disk::{Call, Medium, SimDisk};
 
 /// The smallest segments, so that changes of segment are common.
-pub const TINY: LogOptions = LogOptions { segment_bytes: 64 * 1024, strict: false };
+pub const TINY: LogOptions =
+    LogOptions { segment_bytes: 64 * 1024, strict: false, verify: false, eager: None };
 
 type Observer = Arc<Mutex<dyn FnMut(&Medium, &Call, &Ledger) + Send>>;
 
