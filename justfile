@@ -38,10 +38,19 @@ deny:
 advisories:
     cargo deny check advisories
 
+# Power cuts and disk errors on real file systems (root; qemu-utils, e2fsprogs, xfsprogs): everything; --quick without RocksDB and sled.
+power-cut *flags:
+    node scripts/block-rig.mjs --full {{flags}}
+
 # The models of the core in crates/millpond/tests/loom, each in a process of its own; prints the executions.
 loom:
     RUSTFLAGS="--cfg loom" cargo nextest run --cargo-profile loom -p millpond --test loom \
         --target-dir target/loom --no-capture
+
+# Models with more threads than loom can finish, by schedules at random; prints how many. MILLPOND_SCHEDULES=N tries more.
+shuttle:
+    RUSTFLAGS="--cfg loom --cfg shuttle" cargo nextest run --cargo-profile loom -p millpond --test shuttle \
+        --target-dir target/shuttle --no-capture
 
 sanitized := "cargo +nightly test --target x86_64-unknown-linux-gnu"
 tsan_suppressions := justfile_directory() / "crates/millpond/tests/tsan/suppressions.txt"

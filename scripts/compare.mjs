@@ -59,10 +59,8 @@ await runMain(async () => {
   try {
     for (let round = 1; round <= rounds; round += 1) {
       say(`round ${round} of ${rounds}`)
-      for (const producers of [1, 16, 64]) {
-        const lap = await raw.run(producers * payloadBytes, seconds / 2)
-        figures.push({ store: 'disk', who: 'raw', producers, perSecond: (lap.syncs / lap.seconds) * producers })
-      }
+      // Before and after, so that a disk that drifts drifts for both.
+      figures.push(...(await rawFigures(raw, seconds / 2)))
       figures.push(...(await inFolder(dir, queues, [String(seconds)])).map((line) => JSON.parse(line)))
       for (const program of events) {
         for (const line of await inFolder(dir, program, [String(seconds), String(eventProducers)])) {
@@ -70,6 +68,7 @@ await runMain(async () => {
           figures.push({ store: 'events', who: way, producers, perSecond })
         }
       }
+      figures.push(...(await rawFigures(raw, seconds / 2)))
     }
   } finally {
     await raw.close()
@@ -88,6 +87,21 @@ await runMain(async () => {
   say('written: bench/results/compare.json, .svg and the tables of docs/benchmarks.md')
   return bars.some(({ verdict }) => verdict === 'MISS') ? 1 : 0
 })
+
+/**
+ * Records per second of the raw loop, with as many of them per sync as there are producers.
+ * @param {RawLoop} raw
+ * @param {number} seconds
+ */
+async function rawFigures(raw, seconds) {
+  /** @type {import('../bench/compare.mjs').Figure[]} */
+  const figures = []
+  for (const producers of [1, 16, 64]) {
+    const lap = await raw.run(producers * payloadBytes, seconds)
+    figures.push({ store: 'disk', who: 'raw', producers, perSecond: (lap.syncs / lap.seconds) * producers })
+  }
+  return figures
+}
 
 /**
  * @param {string} folder The workspace below bench.

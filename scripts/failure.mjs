@@ -10,6 +10,15 @@ export class Failure extends Error {
   }
 }
 
+/** What could not be tried on this machine, and why. Neither passed nor failed. */
+export class NotRun extends Error {
+  /** @param {string} reason */
+  constructor(reason) {
+    super(reason)
+    this.name = 'NotRun'
+  }
+}
+
 /** @param {string} text */
 export function say(text) {
   process.stderr.write(`${text}\n`)

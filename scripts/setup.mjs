@@ -28,6 +28,11 @@ export async function setUp({ tests, rocks = false }) {
     wanted.push(need('strace', ['strace'], 'the tests count fsync calls with it'))
     wanted.push(need('valgrind', ['valgrind', 'libc6-dbg'], 'the tests count instructions with it'))
   }
+  if (tests && process.platform === 'linux' && process.getuid?.() === 0) {
+    const why = 'the tests cut the power of disks that it makes (as root)'
+    wanted.push(need('qemu-storage-daemon', ['qemu-utils'], why))
+    wanted.push(need('mkfs.ext4', ['e2fsprogs'], why), need('mkfs.xfs', ['xfsprogs'], why))
+  }
   if (rocks) {
     wanted.push(need('c++', ['g++'], 'RocksDB is C++'))
     wanted.push({

@@ -1,7 +1,8 @@
 // `npm test`: set-up, then everything that must hold before a change goes in. One step after another, each printed
 // with its time; all steps run, so that one run shows everything that is wrong.
+import { runBlockRig } from './block-rig.mjs'
 import { run } from './command.mjs'
-import { Failure, runMain, say } from './failure.mjs'
+import { Failure, NotRun, runMain, say } from './failure.mjs'
 import { flagsOf } from './flags.mjs'
 import { setUp } from './setup.mjs'
 import { checkSnippets } from './snippets.mjs'
@@ -18,6 +19,11 @@ const command = (line, env = {}) => {
   return () => run(program, args, { env })
 }
 
+const schedules = command(
+  'cargo nextest run --locked -p millpond --test shuttle --cargo-profile loom --target-dir target/shuttle --no-capture',
+  { RUSTFLAGS: '--cfg loom --cfg shuttle' },
+)
+
 /**
  * @param {boolean} quick
  * @returns {readonly [name: string, step: () => Promise<void>][]}
@@ -32,6 +38,7 @@ function stepsOf(quick) {
     ['Rust lint', command(`cargo clippy ${workspace} --all-targets -- -D warnings`)],
     ['Rust tests', command(`cargo nextest run ${workspace} --profile ${isCi ? 'ci' : 'default'}`)],
     ['Rust documentation tests', command(`cargo test --doc ${workspace}`)],
+    ['schedules at random', schedules],
     ['Rust documentation', command(`cargo doc --no-deps ${workspace}`, { RUSTDOCFLAGS: '-D warnings' })],
     ['instructions of hot paths', command('node scripts/instructions.mjs')],
     ['TypeScript format', command('npm run --silent format:check')],
@@ -39,6 +46,7 @@ function stepsOf(quick) {
     ['TypeScript types', command('npm run --silent typecheck')],
     ['script types', command('npx --no-install tsc -p scripts/tsconfig.json')],
     ['TypeScript tests', command('npm run --silent test:ts')],
+    ['power cuts and disk errors', () => runBlockRig('slice', workspace)],
     ['script tests', command('node --test demo/ bench/')],
     ['snippets of the documents', checkSnippets],
     ['package', command('npx --no-install publint --strict')],
@@ -50,31 +58,32 @@ function stepsOf(quick) {
 async function main() {
   const { quick = false } = flagsOf(process.argv.slice(2), { quick: { type: 'boolean' } }, usage)
   await setUp({ tests: true, rocks: !quick })
-  /** @type {{ name: string, seconds: number, error: string | null }[]} */
+  /** @type {{ name: string, end: 'ok' | 'FAILED' | 'not run', seconds: number, why: string }[]} */
   const done = []
   for (const [name, step] of stepsOf(quick)) {
     say(`\n== ${name}`)
     const started = performance.now()
-    let error = null
+    /** @type {{ end: 'ok' | 'FAILED' | 'not run', why: string }} */
+    let result = { end: 'ok', why: '' }
     try {
       await step()
     } catch (cause) {
-      if (!(cause instanceof Failure)) throw cause
-      error = cause.message
-      say(`failed: ${error}`)
+      if (!(cause instanceof Failure || cause instanceof NotRun)) throw cause
+      result = { end: cause instanceof NotRun ? 'not run' : 'FAILED', why: cause.message }
+      say(`${result.end}: ${result.why}`)
     }
-    done.push({ name, seconds: (performance.now() - started) / 1000, error })
+    done.push({ name, seconds: (performance.now() - started) / 1000, ...result })
   }
 
   say('')
-  for (const { name, seconds, error } of done) {
-    say(
-      `${error === null ? 'ok    ' : 'FAILED'} ${name.padEnd(28)}${seconds.toFixed(1).padStart(8)} s${error === null ? '' : `   ${error}`}`,
-    )
+  for (const { name, end, seconds, why } of done) {
+    say(`${end.padEnd(8)}${name.padEnd(28)}${seconds.toFixed(1).padStart(8)} s   ${why}`.trimEnd())
   }
-  const failed = done.filter(({ error }) => error !== null).length
+  const count = (/** @type {string} */ wanted) => done.filter(({ end }) => end === wanted).length
+  const [failed, notRun] = [count('FAILED'), count('not run')]
   const leftOut = quick ? '; NOT tested: the stores of RocksDB and sled (--quick)' : ''
-  process.stdout.write(`steps: ${done.length - failed} passed, ${failed} failed${leftOut}\n`)
+  const skipped = notRun === 0 ? '' : `, ${notRun} skipped`
+  process.stdout.write(`steps: ${count('ok')} passed, ${failed} failed${skipped}${leftOut}\n`)
   return failed === 0 ? 0 : 1
 }
 

@@ -284,6 +284,23 @@ pub fn clause_7_an_empty_durable_commit_makes_earlier_ones_durable<T: Subject>()
     }
 }
 
+/// Only a store in memory has entries that are reached under a queue's lock, and they are those of the other methods.
+pub fn clause_8_memory_is_the_same_entries<T: Subject>() {
+    let directory = scratch();
+    let store = T::open(directory.path()).unwrap();
+    assert_eq!(store.memory().is_some(), !T::IS_ON_DISK);
+    let Some(memory) = store.memory() else { return };
+    memory.put(7, vec![1, 2]);
+    memory.put(7, vec![3]);
+    commit_pairs(&store, &[put(9, b"nine")], false);
+    assert_eq!(pairs(&store), [put(7, &[3]), put(9, b"nine")]);
+    assert_eq!((memory.get(9).as_deref(), memory.get(8)), (Some(&b"nine"[..]), None));
+    assert_eq!((memory.remove(9).as_deref(), memory.remove(9)), (Some(&b"nine"[..]), None));
+    store.commit(&[Op::Delete(&key::entry(7))], false).unwrap();
+    assert_eq!(memory.get(7), None);
+    assert!(pairs(&store).is_empty());
+}
+
 /// A commit with a key of a kind this version does not know is refused whole, and the store goes on.
 pub fn unknown_kinds_are_refused_and_nothing_is_written<T: Subject>() {
     let directory = scratch();

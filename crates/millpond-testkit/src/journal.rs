@@ -79,13 +79,81 @@ impl Journal {
     pub fn read(&mut self, text: &str) {
         for line in text.split_inclusive('\n') {
             let Some(line) = line.strip_suffix('\n') else { continue };
-            match line.parse() {
-                Ok(Event::Push(nonce)) => drop(self.pushes.insert(nonce)),
-                Ok(Event::Pushed(nonce, id)) => drop(self.pushed.insert(id, nonce)),
-                Ok(Event::Ack(id)) => drop(self.acks.insert(id)),
-                Ok(Event::Acked(id)) => drop(self.acked.insert(id)),
-                Err(NotAnEvent) => {}
+            if let Ok(event) = line.parse() {
+                self.add(event);
             }
         }
+    }
+
+    /// Adds one event.
+    pub fn add(&mut self, event: Event) {
+        match event {
+            Event::Push(nonce) => drop(self.pushes.insert(nonce)),
+            Event::Pushed(nonce, id) => drop(self.pushed.insert(id, nonce)),
+            Event::Ack(id) => drop(self.acks.insert(id)),
+            Event::Acked(id) => drop(self.acked.insert(id)),
+        }
+    }
+}
+
+/// An event, and how many bytes the recording of a [device](crate::block_device) had: before a call, and after an
+/// answer. As a line: the bytes, a blank, the event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// Bytes of the recording.
+    pub at: u64,
+    /// What happened.
+    pub event: Event,
+}
+
+impl Placed {
+    /// Everything that had happened when the recording ended with `end` bytes: an answer that was given then is owed,
+    /// a call that was made then has reached nothing.
+    pub fn journal_at(events: &[Self], end: u64) -> Journal {
+        let mut journal = Journal::default();
+        for placed in events {
+            let has_happened = match placed.event {
+                Event::Push(_) | Event::Ack(_) => placed.at < end,
+                Event::Pushed(..) | Event::Acked(_) => placed.at <= end,
+            };
+            if has_happened {
+                journal.add(placed.event);
+            }
+        }
+        journal
+    }
+}
+
+impl fmt::Display for Placed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.at, self.event)
+    }
+}
+
+impl FromStr for Placed {
+    type Err = NotAnEvent;
+
+    fn from_str(line: &str) -> Result<Self, NotAnEvent> {
+        let (at, event) = line.split_once(' ').ok_or(NotAnEvent)?;
+        Ok(Self { at: at.parse().map_err(|_| NotAnEvent)?, event: event.parse()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_owed_from_its_place_on_and_a_call_counts_behind_it() {
+        let text = "512 p 7\n1024 a 7 1\n1024 s 1\n1536 k 1";
+        let events: Vec<Placed> = text.lines().map(|line| line.parse().unwrap()).collect();
+        let counts = [512, 513, 1023, 1024, 1025, 1536].map(|end| {
+            let journal = Placed::journal_at(&events, end);
+            [journal.pushes.len(), journal.pushed.len(), journal.acks.len(), journal.acked.len()]
+        });
+        assert_eq!(
+            counts,
+            [[0, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]
+        );
     }
 }

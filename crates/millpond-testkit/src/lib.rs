@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod block_device;
 pub mod by_hand;
 pub mod conformance;
 pub mod fault_store;

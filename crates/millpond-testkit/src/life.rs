@@ -233,10 +233,10 @@ fn open_next(
     let (watching, known) = (Arc::clone(observer), Arc::clone(ledger));
     disk.observe(move |medium, call| watching.lock()(medium, call, &known.lock()));
     let store = open(&disk)?;
-    let seen = read(&store)?;
+    let found = read(&store)?;
     let mut ledger = ledger.lock();
-    ledger.judge(&seen, crash)?;
-    ledger.settle_on(&seen);
+    ledger.judge(&found, crash)?;
+    ledger.settle_on(&found);
     Ok((disk, store))
 }
 

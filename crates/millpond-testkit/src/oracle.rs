@@ -1,5 +1,8 @@
 //! The judge of every crash test: what `push` acknowledged is delivered until an acknowledged `ack`.
 
+use std::fmt;
+use std::str::FromStr;
+
 use millpond::{Failure, Queue};
 
 use crate::journal::Journal;
@@ -25,7 +28,8 @@ pub fn judge(queue: &Queue, journal: &mut Journal) -> Result<Verdict, Failure> {
     Ok(verdict)
 }
 
-/// What a queue gave until it was empty, and what it said then.
+/// What a queue gave until it was empty, and what it said then. As text: a line for each entry and each number, and a
+/// last line `end`, so that half of it is not taken for the whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drained {
     /// The length before.
@@ -86,6 +90,7 @@ impl Drained {
         }
         for id in journal.pushed.keys().filter(|id| !journal.acks.contains(id)) {
             if self.delivered.binary_search_by_key(id, |(found, _)| *found).is_err() {
+                verdict.lost += 1;
                 verdict.violate(format!("(1) entry {id} was acknowledged and is lost"));
             }
         }
@@ -102,6 +107,44 @@ impl Drained {
     }
 }
 
+impl fmt::Display for Drained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "length {}", self.length)?;
+        for (id, nonce) in &self.delivered {
+            match nonce {
+                Some(nonce) => writeln!(f, "entry {id} {nonce}")?,
+                None => writeln!(f, "entry {id} foreign")?,
+            }
+        }
+        writeln!(f, "left {}\nnext {}\nend", self.left, self.next)
+    }
+}
+
+/// A text that is not that of a [`Drained`], or not all of it.
+#[derive(Debug)]
+pub struct NotDrained;
+
+impl FromStr for Drained {
+    type Err = NotDrained;
+
+    fn from_str(text: &str) -> Result<Self, NotDrained> {
+        let mut drained = Self::default();
+        let number = |word: &str| word.parse::<u64>().map_err(|_| NotDrained);
+        for line in text.lines() {
+            match line.split(' ').collect::<Vec<_>>().as_slice() {
+                ["length", length] => drained.length = number(length)?,
+                ["entry", id, "foreign"] => drained.delivered.push((number(id)?, None)),
+                ["entry", id, nonce] => drained.delivered.push((number(id)?, Some(number(nonce)?))),
+                ["left", left] => drained.left = number(left)?,
+                ["next", next] => drained.next = number(next)?,
+                ["end"] => return Ok(drained),
+                _ => return Err(NotDrained),
+            }
+        }
+        Err(NotDrained)
+    }
+}
+
 /// What the judge saw.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict {
@@ -109,6 +152,8 @@ pub struct Verdict {
     pub length: u64,
     /// Entries delivered.
     pub delivered: u64,
+    /// Entries that were acknowledged and are lost.
+    pub lost: u64,
     /// What broke the promise, at most a few of each kind.
     pub violations: Vec<String>,
 }
@@ -118,5 +163,46 @@ impl Verdict {
         if self.violations.len() < 20 {
             self.violations.push(what);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::Event;
+
+    #[test]
+    fn what_was_drained_is_read_as_it_was_written() {
+        let drained = Drained { length: 2, delivered: vec![(3, Some(70)), (5, None)], left: 0, next: 9 };
+        let text = drained.to_string();
+        assert_eq!(text.parse::<Drained>().unwrap(), drained);
+        assert!(text.strip_suffix("end\n").unwrap().parse::<Drained>().is_err());
+    }
+
+    #[test]
+    fn each_kind_of_breach_is_named() {
+        let mut journal = Journal::default();
+        for nonce in 1..=5 {
+            journal.add(Event::Push(nonce));
+            journal.add(Event::Pushed(nonce, nonce + 10));
+        }
+        journal.add(Event::Ack(11));
+        journal.add(Event::Acked(11));
+        let delivered = vec![(11, Some(1)), (13, Some(3)), (12, None), (14, Some(5)), (16, Some(9))];
+        let drained = Drained { length: 4, delivered, left: 1, next: 15 };
+        let verdict = drained.judge(&journal);
+        for clause in [
+            "(1) entry 15",
+            "(2) entry 11",
+            "(3) entry 12",
+            "(3) entry 14",
+            "(3) entry 16",
+            "(4) id 12",
+            "(5) id 15",
+            "(6) length 4",
+        ] {
+            assert!(verdict.violations.iter().any(|what| what.starts_with(clause)), "{clause}: {verdict:?}");
+        }
+        assert!(verdict.lost > 0);
     }
 }

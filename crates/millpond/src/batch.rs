@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 
 use smallvec::SmallVec;
 
-use crate::completion::Completion;
+use crate::completion::{Completion, SharedOutcome};
 use crate::key;
 use crate::limits::BATCH_BYTES_MAX;
 use crate::store::Op;
+use crate::sync::Arc;
 
 /// Operations that share one [`Store::commit`](crate::store::Store::commit). A batch of one operation, which is every
 /// batch without group commit, takes no memory of its own but for the value.
@@ -29,6 +30,10 @@ pub(crate) struct Batch {
     pub(crate) deletes: SmallVec<[u64; 1]>,
     /// Who is told, in order of submission.
     pub(crate) parts: SmallVec<[Part; 1]>,
+    /// How many threads wait for it: those with a ticket of their own, of which one can lead, and its followers.
+    pub(crate) threads: u32,
+    /// What the followers wait for.
+    pub(crate) outcome: Option<Arc<SharedOutcome>>,
 }
 
 /// Keys of entries.
@@ -55,14 +60,27 @@ pub(crate) enum PartKind {
 impl Batch {
     /// The batch at the end of the line, when `bytes` more may still join it; else a new one behind it.
     pub(crate) fn open(line: &mut VecDeque<Batch>, bytes: usize, alone: bool) -> Option<&mut Batch> {
-        let joins = !alone
-            && line.back().is_some_and(|last| {
-                !last.sealed && (last.values.is_empty() || last.values.len() + bytes <= BATCH_BYTES_MAX)
-            });
+        let joins = !alone && line.back().is_some_and(|last| last.takes(bytes));
         if !joins {
             line.push_back(Batch { sealed: alone, ..Batch::default() });
         }
         line.back_mut()
+    }
+
+    /// Whether an operation with `bytes` of values may still join.
+    fn takes(&self, bytes: usize) -> bool {
+        !self.sealed && (self.values.is_empty() || self.values.len() + bytes <= BATCH_BYTES_MAX)
+    }
+
+    /// Whether a thread whose operation has `bytes` of values may join without a ticket: another one leads.
+    pub(crate) fn takes_follower(&self, bytes: usize) -> bool {
+        self.threads > 0 && self.takes(bytes)
+    }
+
+    /// Counts a thread that waits for all of the batch, and gives it what to wait for.
+    pub(crate) fn follow(&mut self) -> Arc<SharedOutcome> {
+        self.threads += 1;
+        Arc::clone(self.outcome.get_or_insert_default())
     }
 
     /// A batch of one part that nobody is told of yet: a commit on the caller's thread.
@@ -72,6 +90,7 @@ impl Batch {
     }
 
     pub(crate) fn add_part(&mut self, completion: Completion, kind: PartKind) {
+        self.threads += u32::from(completion.can_lead());
         self.parts.push(Part { completion, kind });
     }
 

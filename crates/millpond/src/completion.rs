@@ -4,9 +4,11 @@
 use std::task::{Poll, Waker};
 use std::time::Instant;
 
+use smallvec::SmallVec;
+
 use crate::error::Failure;
 use crate::reserved::Reserved;
-use crate::sync::{Arc, Condvar, Mutex};
+use crate::sync::{Arc, Condvar, Latch, Mutex};
 
 /// Receives what a queue has to say to an event loop. Called on the queue's own threads, never with a lock held.
 /// Implementations must not block; a panic in one is caught and loses only that call.
@@ -62,6 +64,11 @@ pub(crate) enum Completion {
 }
 
 impl Completion {
+    /// Whether a parked thread stands behind it.
+    pub(crate) fn can_lead(&self) -> bool {
+        matches!(self, Completion::Ticket(ticket) if ticket.can_lead())
+    }
+
     /// The completion of the operation `offset` places behind this one's first.
     pub(crate) fn at(&self, offset: u64) -> Self {
         match self {
@@ -166,9 +173,37 @@ impl Ticket {
     }
 }
 
+/// The one outcome of a batch, for the threads in it that never lead it: they know what success means to each of them.
+/// All of them wake by one call of the system.
+#[derive(Default)]
+pub(crate) struct SharedOutcome {
+    latch: Latch,
+    failure: Mutex<Option<Failure>>,
+}
+
+impl SharedOutcome {
+    fn settle(&self, outcome: Result<(), Failure>) {
+        // ORDER: the failure is there before anybody is let through.
+        if let Err(failure) = outcome {
+            *self.failure.lock() = Some(failure);
+        }
+        self.latch.open();
+    }
+
+    /// Parks the calling thread until the batch is settled.
+    pub(crate) fn wait(&self) -> Result<(), Failure> {
+        self.latch.wait();
+        self.failure.lock().clone().map_or(Ok(()), Err)
+    }
+}
+
+/// A batch that threads follow, and how it ended.
+type SettledBatch = (Arc<SharedOutcome>, Result<(), Failure>);
+
 /// What one commit (or one refusal) settled, gathered under the lock and told after it.
 #[derive(Default)]
 pub(crate) struct Settlements {
+    batches: SmallVec<[SettledBatch; 1]>,
     tickets: Vec<(Arc<Ticket>, Result<u64, Failure>)>,
     ports: Vec<(Arc<PortSink>, Vec<Settled>)>,
     wakers: Vec<Waker>,
@@ -178,6 +213,17 @@ impl Settlements {
     /// Somebody to wake who is told nothing.
     pub(crate) fn wake(&mut self, waker: Waker) {
         self.wakers.push(waker);
+    }
+
+    /// The outcome of a whole batch, for the threads that follow in it.
+    pub(crate) fn share(
+        &mut self,
+        batch: Option<Arc<SharedOutcome>>,
+        outcome: impl FnOnce() -> Result<(), Failure>,
+    ) {
+        if let Some(batch) = batch {
+            self.batches.push((batch, outcome()));
+        }
     }
 
     pub(crate) fn push(&mut self, completion: Completion, count: u32, outcome: Result<u64, Failure>) {
@@ -196,8 +242,8 @@ impl Settlements {
 
     /// Tells everybody. Never call it with the state's lock held.
     pub(crate) fn tell(self) {
-        if self.tickets.is_empty() && self.ports.is_empty() && self.wakers.is_empty() {
-            return;
+        for (batch, outcome) in self.batches {
+            batch.settle(outcome);
         }
         for (ticket, outcome) in self.tickets {
             ticket.settle(outcome);

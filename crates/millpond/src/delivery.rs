@@ -72,6 +72,39 @@ impl Shared {
         }
     }
 
+    /// The lowest ready entry: [`Shared::take`] of one, without lists.
+    pub(crate) fn take_one(self: &Arc<Self>) -> Result<Option<Reserved>, Failure> {
+        loop {
+            let mut state = self.state.lock();
+            if state.finishing {
+                return Err(PushError::Closed.into());
+            }
+            let settled = state.visible();
+            let Some(pick) = state.pick_next(settled, Instant::now()) else { return Ok(None) };
+            drop(state);
+            let found = match self.read_value(pick.id) {
+                Ok(Some((value, offset))) => {
+                    let read = Read { pick, value, offset };
+                    match self.confirm_one(&mut self.state.lock(), read) {
+                        Some(item) => return Ok(Some(item)),
+                        None => continue,
+                    }
+                }
+                Ok(None) => self.next_stored(pick.id),
+                Err(failure) => Err(failure),
+            };
+            match found {
+                Ok(next) => {
+                    self.skip_hole(pick, next, settled);
+                }
+                Err(failure) => {
+                    self.give_back(&[pick]);
+                    return Err(failure);
+                }
+            }
+        }
+    }
+
     /// Reads the values of `picks`, as far as they are there and the byte limit allows; the others are unmarked.
     /// Pushes of ids below `settled` were settled before, so a read that does not find one proves that it is gone.
     fn read_picks(&self, picks: &[Pick], settled: u64) -> (SmallVec<[Read; 1]>, Option<Failure>) {
@@ -138,25 +171,34 @@ impl Shared {
     fn confirm(self: &Arc<Self>, read: SmallVec<[Read; 1]>) -> Items {
         let mut items = Items::with_capacity(read.len());
         let mut state = self.state.lock();
-        for Read { pick, value, offset } in read {
-            match state.flights.get_mut(&pick.id) {
-                Some(flight) if flight.generation == pick.generation && flight.acking == 0 => {
-                    flight.bytes = value.len() as u64;
-                    state.counters.delivered += 1;
-                    state.counters.redelivered += u64::from(pick.deliveries > 1);
-                    let handle = Handle { id: pick.id, generation: pick.generation };
-                    items.push(Reserved::new(Arc::clone(self), handle, pick.deliveries, value, offset));
-                }
-                Some(_) => state.unpick(pick),
-                None => {}
-            }
-        }
+        items.extend(read.into_iter().filter_map(|read| self.confirm_one(&mut state, read)));
         items
+    }
+
+    fn confirm_one(self: &Arc<Self>, state: &mut State, read: Read) -> Option<Reserved> {
+        let Read { pick, value, offset } = read;
+        match state.flights.get_mut(&pick.id) {
+            Some(flight) if flight.generation == pick.generation && flight.acking == 0 => {
+                flight.bytes = value.len() as u64;
+                state.counters.delivered += 1;
+                state.counters.redelivered += u64::from(pick.deliveries > 1);
+                let handle = Handle { id: pick.id, generation: pick.generation };
+                Some(Reserved::new(Arc::clone(self), handle, pick.deliveries, value, offset))
+            }
+            Some(_) => {
+                state.unpick(pick);
+                None
+            }
+            None => None,
+        }
     }
 
     /// The value of entry `id` and where its payload begins.
     pub(crate) fn read_value(&self, id: u64) -> Result<Option<(Vec<u8>, usize)>, Failure> {
-        let value = self.call_read(Some(id), |store| store.get(&key::entry(id)))?;
+        let value = self.call_read(Some(id), |store| match store.memory() {
+            Some(memory) => Ok(memory.get(id)),
+            None => store.get(&key::entry(id)),
+        })?;
         let Some(value) = value else {
             self.settle_lost();
             return Ok(None);
@@ -214,6 +256,15 @@ impl Shared {
             return Err(refusal.into());
         }
         self.start_committer(&mut state)?;
+        if let [handle] = *handles
+            && self.ack_durability == Durability::None
+            && let Some(memory) = self.store.memory()
+        {
+            let token = state.next_token;
+            let settled = self.ack_in_place(state, memory, handle);
+            let accepted = smallvec![settled.is_some()];
+            return Ok((accepted, Taken::settled(token, settled.unwrap_or(Ok(0)))));
+        }
         let accepted: SmallVec<[bool; 1]> = match *handles {
             [handle] => smallvec![state.mark_acking(handle)],
             _ => handles.iter().map(|handle| state.mark_acking(*handle)).collect(),
@@ -225,22 +276,24 @@ impl Shared {
         let token = state.next_token;
         state.next_token += count;
         if ids.is_empty() {
-            return Ok((accepted, Taken { token, settled: Some(Ok(0)) }));
+            return Ok((accepted, Taken::settled(token, Ok(0))));
         }
-        let part = |count: usize| PartKind::Ack { start: 0, count: u32::try_from(count).unwrap_or(u32::MAX) };
+        let part_of =
+            |count: usize| PartKind::Ack { start: 0, count: u32::try_from(count).unwrap_or(u32::MAX) };
         match self.ack_durability {
             Durability::None => {
-                let part = part(ids.len());
+                let part = part_of(ids.len());
                 let batch = Batch { deletes: ids, ..Batch::of(part) };
                 let settled = self.settle_inline(state, batch, || completion(token), Ok(1));
-                return Ok((accepted, Taken { token, settled }));
+                let answer = settled.map_or(Taken::waits(token), |outcome| Taken::settled(token, outcome));
+                return Ok((accepted, answer));
             }
             Durability::Sync => {
                 let completion = completion(token);
                 for (id, offset) in ids.into_iter().zip(0u64..) {
                     let mut batch =
                         Batch { durable: true, sealed: true, deletes: smallvec![id], ..Batch::default() };
-                    batch.add_part(completion.at(offset), part(1));
+                    batch.add_part(completion.at(offset), part_of(1));
                     state.line.push_back(batch);
                 }
             }
@@ -255,7 +308,7 @@ impl Shared {
             }
         }
         self.elect(&mut state);
-        Ok((accepted, Taken { token, settled: None }))
+        Ok((accepted, Taken::waits(token)))
     }
 
     /// Acks by id; ids that are not stored are fine. One token, told the number removed.
@@ -272,7 +325,7 @@ impl Shared {
         let token = state.next_token;
         state.next_token += 1;
         if ids.is_empty() {
-            return Ok(Taken { token, settled: Some(Ok(0)) });
+            return Ok(Taken::settled(token, Ok(0)));
         }
         for &id in ids {
             state.mark_acking_by_id(id);
@@ -285,7 +338,7 @@ impl Shared {
             batch.add_part(completion(token), PartKind::AckIds { start, count });
         }
         self.elect(&mut state);
-        Ok(Taken { token, settled: None })
+        Ok(Taken::waits(token))
     }
 
     /// Puts an item back in its place. False when it was settled already, or an ack of it is under way.
@@ -312,19 +365,21 @@ impl Shared {
 
     /// A handle went away without a settle: its item goes back, or will when the ack under way fails.
     pub(crate) fn release(&self, handle: Handle) {
-        let mut settlements = Settlements::default();
         let mut state = self.state.lock();
         match state.flights.get_mut(&handle.id) {
-            Some(flight) if flight.generation == handle.generation && flight.acking > 0 => {
-                flight.orphaned = true;
-            }
             Some(flight) if flight.generation == handle.generation => {
-                state.return_to_ready(handle.id, true);
-                state.counters.nacked += 1;
-                self.wake_ready(&mut state, &mut settlements);
+                if flight.acking > 0 {
+                    flight.orphaned = true;
+                    return;
+                }
             }
-            _ => {}
+            // Settled, as it mostly is.
+            _ => return,
         }
+        state.return_to_ready(handle.id, true);
+        state.counters.nacked += 1;
+        let mut settlements = Settlements::default();
+        self.wake_ready(&mut state, &mut settlements);
         drop(state);
         settlements.tell();
     }
@@ -360,39 +415,48 @@ impl State {
         let mut picks = SmallVec::new();
         let visible = self.visible();
         let since = Instant::now();
-        while picks.len() < max {
-            // Returned ids lie below the cursor: they were delivered before.
-            let (id, before) = match self.returned.pop_first() {
-                Some(returned) => returned,
-                None if self.cursor < visible => {
-                    let id = self.cursor;
-                    self.cursor += 1;
-                    if self.flights.contains_key(&id) {
-                        continue;
-                    }
-                    (id, 0)
-                }
-                None => break,
-            };
-            let generation = self.next_generation;
-            self.next_generation += 1;
-            let deliveries = before.saturating_add(1);
-            self.flights.insert(
-                id,
-                Flight {
-                    generation,
-                    deliveries,
-                    acking: 0,
-                    orphaned: false,
-                    unsettled: false,
-                    bytes: 0,
-                    since,
-                },
-            );
-            self.in_flight += 1;
-            picks.push(Pick { id, generation, deliveries });
+        while picks.len() < max
+            && let Some(pick) = self.pick_next(visible, since)
+        {
+            picks.push(pick);
         }
         picks
+    }
+
+    /// Marks the lowest ready id.
+    fn pick_next(&mut self, visible: u64, since: Instant) -> Option<Pick> {
+        // Returned ids lie below the cursor: they were delivered before.
+        let (id, before) = loop {
+            if let Some(returned) = self.returned.pop_first() {
+                break returned;
+            }
+            if self.cursor >= visible {
+                return None;
+            }
+            let id = self.cursor;
+            self.cursor += 1;
+            if !self.flights.contains_key(&id) {
+                break (id, 0);
+            }
+        };
+        let generation = self.next_generation;
+        self.next_generation += 1;
+        let deliveries = before.saturating_add(1);
+        self.flights.insert(
+            id,
+            Flight {
+                generation,
+                deliveries,
+                acking: 0,
+                by_handle: false,
+                orphaned: false,
+                unsettled: false,
+                bytes: 0,
+                since,
+            },
+        );
+        self.in_flight += 1;
+        Some(Pick { id, generation, deliveries })
     }
 
     /// The picked id is not stored: it is neither ready nor in flight. An ack of it that is applied and not settled
@@ -434,10 +498,11 @@ impl State {
         }
     }
 
-    fn mark_acking(&mut self, handle: Handle) -> bool {
+    pub(crate) fn mark_acking(&mut self, handle: Handle) -> bool {
         match self.flights.get_mut(&handle.id) {
             Some(flight) if flight.generation == handle.generation && flight.acking == 0 => {
                 flight.acking = 1;
+                flight.by_handle = true;
                 true
             }
             _ => false,
@@ -452,6 +517,7 @@ impl State {
             generation: 0,
             deliveries: deliveries.unwrap_or(0),
             acking: 0,
+            by_handle: false,
             orphaned: false,
             unsettled: false,
             bytes: 0,
@@ -483,6 +549,20 @@ impl State {
             self.stored = self.stored.saturating_sub(1);
             self.stored_bytes = self.stored_bytes.saturating_sub(bytes);
         }
+    }
+
+    /// Whether an ack by handle of this entry came first and is not settled. Both are told, but one removal is told once,
+    /// also when the commit of the later ack was the first.
+    pub(crate) fn is_removed_by_handle(&self, id: u64) -> bool {
+        self.flights.get(&id).is_some_and(|flight| flight.by_handle)
+    }
+
+    /// The ack by handle of this entry failed.
+    pub(crate) fn unack_handle(&mut self, id: u64) {
+        if let Some(flight) = self.flights.get_mut(&id) {
+            flight.by_handle = false;
+        }
+        self.unack(id);
     }
 
     /// One ack by id found nothing. Then there is nothing to put back, unless the entry was on its way meanwhile or

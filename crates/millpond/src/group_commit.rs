@@ -17,7 +17,7 @@ use crate::meta::Meta;
 use crate::room::Load;
 use crate::state::{Shared, State};
 use crate::store::{AnyStore, FailureKind, Op, StoreError};
-use crate::sync::{Arc, MutexGuard, ThreadBuilder, current_thread};
+use crate::sync::{Arc, MutexGuard, ThreadBuilder, current_thread, yield_now};
 
 /// How a commit ended.
 pub(crate) enum Verdict {
@@ -101,11 +101,12 @@ impl Shared {
     /// Commits the batch at the front and designates the next leader.
     fn lead(&self) {
         let (batch, poison) = {
-            let mut state = self.state.lock();
+            let mut state = self.gather();
             state.leader = Some(current_thread().id());
             (state.line.pop_front(), state.poison.clone())
         };
         if let Some(batch) = batch {
+            let threads = batch.threads;
             let verdict = match poison {
                 // A write failed on another thread since: nothing more reaches the store.
                 Some(failure) => {
@@ -114,7 +115,11 @@ impl Shared {
                 None => catch_unwind(AssertUnwindSafe(|| self.commit(&batch))).unwrap_or_else(|_| panicked()),
             };
             let mut settlements = Settlements::default();
-            self.settle_batch(&mut self.state.lock(), batch, verdict, &mut settlements);
+            {
+                let mut state = self.state.lock();
+                self.settle_batch(&mut state, batch, verdict, &mut settlements);
+                state.woken = threads;
+            }
             // ORDER: told before the next leader is designated, so that outcomes arrive in the order of commits.
             settlements.tell();
         }
@@ -122,6 +127,28 @@ impl Shared {
         state.leading = false;
         state.leader = None;
         self.elect(&mut state);
+    }
+
+    /// Lets the threads that the last commit woke join the batch at the front, as long as each yield brings some.
+    ///
+    /// A thread that wakes first would else lead a batch of its own while the others still wake, and from then on two
+    /// cohorts would take turns at the disk, each waiting for the commit of the other. No time passes here but what those
+    /// threads use: who is alone yields never.
+    fn gather(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock();
+        let woken = std::mem::take(&mut state.woken);
+        let mut here = state.front_threads();
+        while 0 < here && here < woken {
+            drop(state);
+            yield_now();
+            state = self.state.lock();
+            let now = state.front_threads();
+            if now == here {
+                break;
+            }
+            here = now;
+        }
+        state
     }
 
     /// Makes the store commit of `batch`. No lock is held.
@@ -168,10 +195,7 @@ impl Shared {
                 let keeps = matches!(error.kind(), FailureKind::NoSpace | FailureKind::NotWritten);
                 (Failure::of_commit(&error), !keeps)
             }
-            Err(CommitFailure::Panic) => (
-                Failure::new(ErrorCode::Internal, Outcome::Unknown, "the store panicked during a commit"),
-                true,
-            ),
+            Err(CommitFailure::Panic) => (panic_failure(), true),
         };
         // A store that is not atomic may show parts of a failed commit: counts follow what readers see.
         let (mut there, mut gone) = (Vec::new(), Vec::new());
@@ -282,6 +306,7 @@ impl Shared {
     fn settle_done(state: &mut State, mut batch: Batch, missing: &[u64], settlements: &mut Settlements) {
         state.counters.commits += 1;
         state.counters.operations += batch.operations();
+        settlements.share(batch.outcome.take(), || Ok(()));
         if let Some(ceiling) = batch.ceiling {
             state.meta.ceiling = ceiling;
             state.leasing = false;
@@ -309,8 +334,9 @@ impl Shared {
                     for &id in batch.acks(start, count) {
                         if missing.binary_search(&id).is_ok() {
                             state.unack_missing(id);
-                        } else if state.remove(id) {
-                            removed += 1;
+                        } else {
+                            let by_handle = state.is_removed_by_handle(id);
+                            removed += u64::from(state.remove(id) && !by_handle);
                         }
                     }
                     settlements.push(part.completion, 1, Ok(removed));
@@ -328,6 +354,7 @@ impl Shared {
         gone: &[u64],
         settlements: &mut Settlements,
     ) {
+        settlements.share(batch.outcome.take(), || Err(failure.clone()));
         if batch.ceiling.is_some() {
             state.leasing = false;
             // Pushes that wait for ids would wait for ever: they get the lease's error and may be tried again.
@@ -350,6 +377,8 @@ impl Shared {
                     for &id in batch.acks(start, count) {
                         if gone.contains(&id) {
                             state.remove(id);
+                        } else if matches!(part.kind, PartKind::Ack { .. }) {
+                            state.unack_handle(id);
                         } else {
                             state.unack(id);
                         }
@@ -439,6 +468,11 @@ impl Shared {
 }
 
 impl State {
+    /// How many threads wait for the batch at the front.
+    fn front_threads(&self) -> u32 {
+        self.line.front().map_or(0, |front| front.threads)
+    }
+
     /// Nothing is under way any more and the end was asked for.
     fn may_end(&self) -> bool {
         let idle = !self.leading && self.line.is_empty() && self.waiting.is_empty() && self.inline == 0;
@@ -452,9 +486,12 @@ impl State {
 }
 
 /// The verdict on a commit that a panic cut short.
-fn panicked() -> Verdict {
-    let failure = Failure::new(ErrorCode::Internal, Outcome::Unknown, "the store panicked during a commit");
-    Verdict::Failed { failure, poisons: true, there: Vec::new(), gone: Vec::new() }
+pub(crate) fn panicked() -> Verdict {
+    Verdict::Failed { failure: panic_failure(), poisons: true, there: Vec::new(), gone: Vec::new() }
+}
+
+pub(crate) fn panic_failure() -> Failure {
+    Failure::new(ErrorCode::Internal, Outcome::Unknown, "the store panicked during a commit")
 }
 
 /// Why a store commit did not succeed.
@@ -530,7 +567,7 @@ mod tests {
         let payloads = Payloads { bytes: b"b", lengths: &[1] };
         let taken = queue
             .shared()
-            .submit(payloads, Admission::Whole, Some(Durability::Group), |_| {
+            .submit(payloads, Admission::Whole, Some(Durability::Group), false, |_| {
                 Completion::Ticket(Arc::clone(&ticket))
             })
             .unwrap()

@@ -79,6 +79,33 @@ pub fn entry(id: u64) -> [u8; 9] {
     key
 }
 
+/// The lowest id whose key is not below `from`, which need not be a whole key.
+pub(crate) fn first_entry_from(from: &[u8]) -> Option<u64> {
+    match from.split_first() {
+        Some((&ENTRY, body)) if body.len() > 8 => padded(body).checked_add(1),
+        Some((&ENTRY, body)) => Some(padded(body)),
+        Some((&kind, _)) if kind > ENTRY => None,
+        _ => Some(0),
+    }
+}
+
+/// The highest id whose key is not above `upto`, which need not be a whole key.
+pub(crate) fn last_entry_upto(upto: &[u8]) -> Option<u64> {
+    match upto.split_first() {
+        Some((&ENTRY, body)) if body.len() < 8 => padded(body).checked_sub(1),
+        Some((&ENTRY, body)) => Some(padded(body)),
+        Some((&kind, _)) if kind > ENTRY => Some(u64::MAX),
+        _ => None,
+    }
+}
+
+/// The id bytes of an entry key that may be cut short, filled with zeros.
+fn padded(body: &[u8]) -> u64 {
+    let mut id = [0; 8];
+    id.iter_mut().zip(body).for_each(|(to, from)| *to = *from);
+    u64::from_be_bytes(id)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

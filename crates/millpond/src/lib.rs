@@ -34,6 +34,7 @@ mod envelope;
 mod error;
 mod futures;
 mod group_commit;
+mod in_place;
 pub mod key;
 pub mod limits;
 mod meta;

@@ -56,7 +56,7 @@ impl Port {
     ) -> Submitted {
         let count = u32::try_from(payloads.lengths.len()).unwrap_or(u32::MAX);
         let completion = |token| Completion::Port(Arc::clone(&self.sink), token);
-        match self.queue.shared().submit(payloads, admission, durability, completion) {
+        match self.queue.shared().submit(payloads, admission, durability, false, completion) {
             Ok(Some(taken)) => Submitted { token: taken.token, count, settled: taken.settled },
             Ok(None) => Submitted { token: 0, count, settled: Some(Err(TryPushError::Full.into())) },
             Err(error) => Submitted { token: 0, count, settled: Some(Err(error.into())) },
@@ -71,7 +71,7 @@ impl Port {
         };
         let payloads = Payloads { bytes: payload, lengths: &[length] };
         let completion = |token| Completion::Port(Arc::clone(&self.sink), token);
-        match self.queue.shared().submit(payloads, Admission::Now, durability, completion) {
+        match self.queue.shared().submit(payloads, Admission::Now, durability, false, completion) {
             Ok(Some(taken)) => Some(Submitted { token: taken.token, count: 1, settled: taken.settled }),
             Ok(None) => None,
             Err(error) => Some(Submitted { token: 0, count: 1, settled: Some(Err(error.into())) }),

@@ -3,7 +3,7 @@
 use smallvec::{SmallVec, smallvec};
 
 use crate::batch::{Batch, PartKind};
-use crate::completion::{Completion, Settlements};
+use crate::completion::{Completion, Settlements, SharedOutcome};
 use crate::durability::Durability;
 use crate::envelope;
 use crate::error::{Failure, PushError};
@@ -40,6 +40,18 @@ pub(crate) struct Taken {
     pub(crate) token: u64,
     /// Settled on this thread; nobody is told again.
     pub(crate) settled: Option<Result<u64, Failure>>,
+    /// The thread follows in a batch that another one leads: what it waits for, and its outcome if that is a success.
+    pub(crate) follows: Option<(Arc<SharedOutcome>, u64)>,
+}
+
+impl Taken {
+    pub(crate) fn settled(token: u64, outcome: Result<u64, Failure>) -> Self {
+        Self { token, settled: Some(outcome), follows: None }
+    }
+
+    pub(crate) fn waits(token: u64) -> Self {
+        Self { token, settled: None, follows: None }
+    }
 }
 
 impl Payloads<'_> {
@@ -77,13 +89,14 @@ impl Payloads<'_> {
 }
 
 impl Shared {
-    /// Takes pushes in. `completion` is told for the token it is given; `Ok(None)` only for [`Admission::Now`] on a
-    /// full queue.
+    /// Takes pushes in. `completion` is told for the token it is given, unless the caller, a thread that parks, may
+    /// follow in a batch and does. `Ok(None)` only for [`Admission::Now`] on a full queue.
     pub(crate) fn submit(
         self: &Arc<Self>,
         payloads: Payloads<'_>,
         admission: Admission,
         durability: Option<Durability>,
+        may_follow: bool,
         completion: impl FnOnce(u64) -> Completion,
     ) -> Result<Option<Taken>, PushError> {
         payloads.check()?;
@@ -104,20 +117,32 @@ impl Shared {
         let token = state.next_token;
         state.next_token += count;
         if count == 0 {
-            return Ok(Some(Taken { token, settled: Some(Ok(state.next_id)) }));
+            return Ok(Some(Taken::settled(token, Ok(state.next_id))));
         }
 
         let fits = self.fits_now(&state, &ends, admission);
         if fits == count && durability == Durability::None {
+            if count == 1
+                && let Some(memory) = self.store.memory()
+            {
+                let settled = self.push_in_place(state, memory, values);
+                return Ok(Some(Taken::settled(token, settled)));
+            }
             return Ok(Some(self.push_inline(state, token, values, &ends, completion)));
         }
-        let completion = completion(token);
+        let joins = may_follow && fits == count && durability == Durability::Group;
+        let joins = joins && state.line.back().is_some_and(|last| last.takes_follower(values.len()));
+        let completion = if joins { Completion::Nobody } else { completion(token) };
+        let mut follows = None;
         if fits > 0 {
             let (now, _) = ends.split_at(usize::try_from(fits).unwrap_or(ends.len()));
             let end = now.last().copied().unwrap_or(0);
             let first = state.claim(Load::new(now.len(), end));
             let whole = admission != Admission::Each;
             state.enqueue_push(first, values.get(..end).unwrap_or(&[]), now, durability, &completion, whole);
+            if joins && let Some(batch) = state.line.back_mut() {
+                follows = Some((batch.follow(), first));
+            }
         }
         let mut settlements = Settlements::default();
         if fits < count {
@@ -129,7 +154,7 @@ impl Shared {
         self.elect(&mut state);
         drop(state);
         settlements.tell();
-        Ok(Some(Taken { token, settled: None }))
+        Ok(Some(Taken { follows, ..Taken::waits(token) }))
     }
 
     /// Refuses what could never be taken in.
@@ -192,7 +217,7 @@ impl Shared {
         };
         let batch = Batch { values, puts, ..Batch::of(part) };
         self.settle_inline(state, batch, || completion(token), Ok(first))
-            .map_or(Taken { token, settled: None }, |settled| Taken { token, settled: Some(settled) })
+            .map_or(Taken::waits(token), |settled| Taken::settled(token, settled))
     }
 
     /// Commits `batch`, which holds one part without completion, on this thread; the outcome is `success` or the

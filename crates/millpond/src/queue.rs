@@ -218,13 +218,16 @@ impl<T: ?Sized, C> Queue<T, C> {
         // Made only when the push has to wait for anything.
         let mut ticket = None;
         let completion = |_| Completion::Ticket(Arc::clone(ticket.insert(Ticket::for_thread())));
-        let Some(taken) = shared.submit(payloads, admission, durability, completion)? else {
+        let Some(taken) = shared.submit(payloads, admission, durability, true, completion)? else {
             return Ok(None);
         };
-        let outcome = match (taken.settled, &ticket) {
-            (Some(outcome), _) => outcome,
-            (None, Some(ticket)) => shared.drive(ticket, taken.token, deadline).ok_or(PushError::Timeout)?,
-            (None, None) => return Ok(None),
+        let outcome = match (taken.settled, taken.follows, &ticket) {
+            (Some(outcome), ..) => outcome,
+            (None, Some((batch, first)), _) => batch.wait().map(|()| first),
+            (None, None, Some(ticket)) => {
+                shared.drive(ticket, taken.token, deadline).ok_or(PushError::Timeout)?
+            }
+            (None, None, None) => return Ok(None),
         };
         Ok(Some(outcome?))
     }
@@ -250,7 +253,7 @@ impl<T: ?Sized, C> Queue<T, C> {
         let submitted = payload_length(payload).and_then(|length| {
             let payloads = Payloads { bytes: payload, lengths: &[length] };
             let completion = |_| Completion::Ticket(Arc::clone(&ticket));
-            shared.submit(payloads, Admission::Whole, durability, completion)
+            shared.submit(payloads, Admission::Whole, durability, false, completion)
         });
         match submitted {
             Err(error) => PushFuture::ready(shared, Err(error)),
@@ -263,8 +266,7 @@ impl<T: ?Sized, C> Queue<T, C> {
     }
 
     pub(crate) fn take_one(&self) -> Result<Option<Reserved>, Failure> {
-        let mut items = self.shared().take(1)?;
-        Ok(items.pop())
+        self.shared().take_one()
     }
 
     pub(crate) fn take_timeout(&self, timeout: Duration) -> Result<Option<Reserved>, ReserveError> {

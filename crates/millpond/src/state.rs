@@ -1,7 +1,8 @@
 //! What a queue keeps in memory, and the rules that hold it together.
 //!
-//! LOCK ORDER: `Shared::state` before a ticket's slot. Nothing else is ever locked while `state` is held, and `state`
-//! is never held across a call of the store, of a sink or of a waker.
+//! LOCK ORDER: `Shared::state` before a ticket's slot or a lock of a store in memory. Nothing else is ever locked while
+//! `state` is held, and `state` is never held across a call of a sink, of a waker, or of the store, but for `put` and
+//! `remove` of [`Memory`](crate::store::Memory), which do no I/O and call nobody.
 //!
 //! INVARIANTS
 //! - Every id below `next_id` was given out (or skipped for ever); ids are given out only below `ceiling`, which is
@@ -83,6 +84,8 @@ pub(crate) struct State {
     /// The thread that makes the commit under way and tells of it.
     pub(crate) leader: Option<ThreadId>,
     pub(crate) committer_elected: bool,
+    /// How many threads waited for the last commit.
+    pub(crate) woken: u32,
     /// Commits on their callers' threads that have not been settled.
     pub(crate) inline: u32,
 
@@ -115,6 +118,8 @@ pub(crate) struct Flight {
     pub(crate) deliveries: u32,
     /// Acks under way. While there is one the entry is neither ready nor nackable.
     pub(crate) acking: u32,
+    /// One of these acks is by handle: it came first, so the removal is its own.
+    pub(crate) by_handle: bool,
     /// Its handle was dropped while an ack was under way.
     pub(crate) orphaned: bool,
     /// Its push was not settled when it was acked by id, so that a look-up that finds nothing proves nothing.
@@ -173,6 +178,14 @@ pub(crate) struct Counters {
     pub(crate) operations: u64,
 }
 
+impl Counters {
+    /// A commit of one operation.
+    pub(crate) fn count_commit(&mut self) {
+        self.commits += 1;
+        self.operations += 1;
+    }
+}
+
 /// Hashes an id by one multiplication: ids are not chosen by an adversary and mostly consecutive.
 #[derive(Default)]
 pub(crate) struct IdHasher(u64);
@@ -204,6 +217,11 @@ impl State {
     /// Whether a walk may find a ready entry.
     pub(crate) fn may_be_ready(&self) -> bool {
         !self.returned.is_empty() || self.cursor < self.visible()
+    }
+
+    /// Whether anybody waits for an entry.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.ready_waiters > 0 || !self.demands.is_empty() || !self.ready_wakers.is_empty()
     }
 
     pub(crate) fn ready_len(&self) -> u64 {

@@ -22,12 +22,12 @@ pub(crate) fn mix(hash: u64, value: u64) -> u64 {
 }
 
 /// The sector with these bytes.
-pub(crate) fn sector(bytes: [u8; SECTOR]) -> Sector {
-    if bytes == [0; SECTOR] {
+pub(crate) fn sector(bytes: &[u8; SECTOR]) -> Sector {
+    if *bytes == [0; SECTOR] {
         return None;
     }
     let words = bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes));
-    Some(Arc::new(Block { hash: words.fold(1, mix), bytes }))
+    Some(Arc::new(Block { hash: words.fold(1, mix), bytes: *bytes }))
 }
 
 /// Whether two sectors hold the same bytes.
@@ -65,7 +65,7 @@ impl Content {
         let from = offset.max(start);
         let to = (offset + bytes.len()).min(start + SECTOR);
         new[from - start..to - start].copy_from_slice(&bytes[from - offset..to - offset]);
-        sector(new)
+        sector(&new)
     }
 
     /// The file ends here from now on; what lay behind is zeros should it grow again.
@@ -77,7 +77,7 @@ impl Content {
         if let Some(Some(last)) = self.sectors.get(whole) {
             let mut bytes = last.bytes;
             bytes[rest..].fill(0);
-            self.sectors[whole] = sector(bytes);
+            self.sectors[whole] = sector(&bytes);
         }
     }
 

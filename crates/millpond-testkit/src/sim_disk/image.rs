@@ -123,7 +123,7 @@ impl Images<'_> {
             0 => self.image(|_| 0),
             1 => self.image(last),
             // Written in order, up to somewhere.
-            _ if draw % 4 == 0 => {
+            _ if draw.is_multiple_of(4) => {
                 let (mut left, count) = (0, below(random, self.choices.len() + 1));
                 self.image(|choice| {
                     left += 1;
@@ -170,7 +170,7 @@ impl Images<'_> {
                 }
                 Choice::Stale { inode, from } => self.make_stale(files.get_mut(inode), *inode, *from),
                 Choice::Sector { inode, at, versions } => {
-                    sectors.push((*inode, *at, versions[option].clone()))
+                    sectors.push((*inode, *at, versions[option].clone()));
                 }
             }
         }

@@ -47,11 +47,11 @@ fn live(
             });
             match judged {
                 Err(error) => drop(left.error.get_or_insert(format!("{crash:?} after {call:?}: {error}"))),
-                Ok(seen) if dice.below(rare) == 0 => {
+                Ok(found) if dice.below(rare) == 0 => {
                     let mut ledger = ledger.clone();
                     // What an uninterrupted open shows is what an interrupted one must show.
                     if crash == Crash::PowerCut {
-                        ledger.settle_on(&seen);
+                        ledger.settle_on(&found);
                     }
                     left.starts.push(Start { medium, ledger, crash, first: used + 1000 });
                 }

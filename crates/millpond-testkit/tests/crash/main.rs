@@ -2,7 +2,11 @@
 //!
 //! `MILLPOND_CRASH` says how much: nothing is a taste within seconds, `slice` what every change must pass, `full` the
 //! whole.
-#![expect(clippy::unwrap_used, reason = "a failed test is a panic")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a failed test is a panic; the figures are shown"
+)]
 
 mod again;
 mod budget;

@@ -139,7 +139,9 @@ impl Process {
                     self.queue.iter().map_while(Result::ok).map(|entry| entry.id).take(2).collect();
                 ack(&ids);
                 if self.queue.ack_many(&ids).is_ok() {
-                    ids.into_iter().for_each(|id| journals.lock().acked(id));
+                    for id in ids {
+                        journals.lock().acked(id);
+                    }
                 }
             }
             Step::Rotate => {

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use super::{FailureKind, IoDetails, LostEntry, Op, RecoveryReport, Store, StoreStats, Summary};
+use super::{FailureKind, IoDetails, LostEntry, Memory, Op, RecoveryReport, Store, StoreStats, Summary};
 
 /// A failure of a store, classified, with the store's own error as its source.
 #[derive(Debug)]
@@ -47,6 +47,7 @@ pub(crate) trait AnyStore: Send + Sync {
     fn next_key(&self, from: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
     fn commit(&self, ops: &[Op<'_>], durable: bool) -> Result<(), StoreError>;
     fn try_commit(&self, ops: &[Op<'_>]) -> Result<bool, StoreError>;
+    fn memory(&self) -> Option<&dyn Memory>;
     fn summary(&self) -> Result<Summary, StoreError>;
     fn is_atomic(&self) -> bool;
     fn recovery(&self) -> RecoveryReport;
@@ -70,6 +71,10 @@ impl<S: Store> AnyStore for S {
 
     fn try_commit(&self, ops: &[Op<'_>]) -> Result<bool, StoreError> {
         Store::try_commit(self, ops).map_err(|error| StoreError::of(self, error))
+    }
+
+    fn memory(&self) -> Option<&dyn Memory> {
+        Store::memory(self)
     }
 
     fn summary(&self) -> Result<Summary, StoreError> {

@@ -76,6 +76,37 @@ pub(super) fn sync(root: &Path) -> io::Result<()> {
     fs::File::open(root)?.sync_all()
 }
 
+/// Makes a file, or everything below a directory, durable and takes it out of the page cache, so that what is read from
+/// now on is what the device holds; nothing where nothing is.
+///
+/// CRASH: a process before this one, or a handle before this one, may have been told by fsync that a page could not be
+/// written. The kernel then takes the page for clean: it answers every read with bytes that the device does not hold,
+/// until it needs the memory.
+pub(super) fn settle(root: &Path) -> io::Result<()> {
+    let Some(metadata) = unless_gone(fs::symlink_metadata(root))? else { return Ok(()) };
+    sync(root)?;
+    if metadata.is_dir() {
+        for (path, _) in all(root)? {
+            forget(&path)?;
+        }
+        return Ok(());
+    }
+    forget(root)
+}
+
+/// Takes a file out of the page cache. Only Linux is known to keep what it failed to write.
+fn forget(path: &Path) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    if let Some(file) = unless_gone(fs::File::open(path))?
+        && file.metadata()?.is_file()
+    {
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = path;
+    Ok(())
+}
+
 /// Removes a file, or a directory with everything in it, if it is there.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     match unless_gone(fs::symlink_metadata(path))? {

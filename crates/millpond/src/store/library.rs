@@ -89,6 +89,13 @@ struct Turn {
     syncs: u64,
 }
 
+/// Opens a library on what the device holds, whatever the page cache says.
+fn open_settled<L: Library>(directory: &Directory) -> Result<L, LibraryError> {
+    let path = directory.path().join(L::NAME);
+    files::settle(&path).map_err(|error| LibraryError::sync("fsync", &path, error))?;
+    L::open(directory, L::NAME)
+}
+
 impl<L: Library> Kept<L> {
     pub(super) fn open(path: &Path) -> Result<Arc<Self>, LibraryError> {
         let directory = Directory::open(path)?;
@@ -109,7 +116,7 @@ impl<L: Library> Kept<L> {
             Err(error) => return Err(LibraryError::write("getdents", path, error)),
         }
         make_whole::<L>(&directory)?;
-        let library = L::open(&directory, L::NAME)?;
+        let library = open_settled(&directory)?;
         files::narrow(path).map_err(|error| LibraryError::write("chmod", path, error))?;
         let kept = Arc::new(Self {
             library: RwLock::new(Some(library)),
@@ -195,7 +202,7 @@ impl<L: Library> Kept<L> {
     fn reopen(&self, turn: &mut Turn) -> Result<(), LibraryError> {
         let mut library = self.library.write();
         *library = None;
-        match L::open(&self.directory, L::NAME) {
+        match open_settled::<L>(&self.directory) {
             Ok(opened) => {
                 *library = Some(opened);
                 turn.full = false;

@@ -12,6 +12,9 @@
 //!    each operation whole.
 //! 6. A store that failed in a way it cannot vouch for ([`FailureKind::Unknown`]) accepts no further commit.
 //! 7. An empty durable commit makes earlier non-durable ones durable.
+//! 8. What [`Store::memory`] gives shows and changes the same entries as the other methods. Its calls do no I/O, wait for
+//!    nothing but the store's own short critical sections, fail in no way, and call nobody: they are made while the
+//!    lock of a queue is held. A store on a disk has none.
 
 mod any;
 mod directory;
@@ -87,6 +90,12 @@ pub trait Store: Send + Sync {
         Ok(false)
     }
 
+    /// The entries, if they are in the memory of this process and nowhere else (clause 8). With it a push or an ack
+    /// without durability is one step on its caller's thread.
+    fn memory(&self) -> Option<&dyn Memory> {
+        None
+    }
+
     /// The smallest key that is not below `from`. Stores override this to read no value.
     fn next_key(&self, from: &[u8]) -> Result<Option<Vec<u8>>, Self::Error> {
         Ok(self.seek(from)?.map(|(key, _)| key))
@@ -146,6 +155,18 @@ pub trait Store: Send + Sync {
     fn close(&self) -> Result<(), Self::Error> {
         Ok(())
     }
+}
+
+/// Entries that are in memory only; see [`Store::memory`] and clause 8.
+pub trait Memory: Send + Sync {
+    /// A copy of the value of entry `id`.
+    fn get(&self, id: u64) -> Option<Vec<u8>>;
+
+    /// Stores `value` as entry `id`, replacing what is there.
+    fn put(&self, id: u64, value: Vec<u8>);
+
+    /// Removes entry `id` and hands its value out.
+    fn remove(&self, id: u64) -> Option<Vec<u8>>;
 }
 
 /// Entries in a store, without their values.

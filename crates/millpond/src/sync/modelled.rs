@@ -5,23 +5,46 @@ use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
 use std::time::Instant;
 
-pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+use super::checker;
+
+pub(crate) struct Mutex<T>(checker::sync::Mutex<T>);
 
 /// Empty only while a condition variable holds the guard.
-pub(crate) struct MutexGuard<'a, T>(Option<loom::sync::MutexGuard<'a, T>>);
+pub(crate) struct MutexGuard<'a, T>(Option<checker::sync::MutexGuard<'a, T>>);
 
-pub(crate) struct Condvar(loom::sync::Condvar);
+pub(crate) struct Condvar(checker::sync::Condvar);
+
+/// A door that is opened once.
+#[derive(Default)]
+pub(crate) struct Latch {
+    open: Mutex<bool>,
+    opened: Condvar,
+}
 
 /// How a wait with a deadline ended.
 pub(crate) struct WaitTimeoutResult(bool);
 
 impl<T> Mutex<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self(loom::sync::Mutex::new(value))
+        Self(checker::sync::Mutex::new(value))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         MutexGuard(Some(self.0.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+impl Latch {
+    pub(crate) fn open(&self) {
+        *self.open.lock() = true;
+        self.opened.notify_all();
+    }
+
+    pub(crate) fn wait(&self) {
+        let mut open = self.open.lock();
+        while !*open {
+            self.opened.wait(&mut open);
+        }
     }
 }
 
@@ -53,7 +76,7 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 
 impl Condvar {
     pub(crate) fn new() -> Self {
-        Self(loom::sync::Condvar::new())
+        Self(checker::sync::Condvar::new())
     }
 
     pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {

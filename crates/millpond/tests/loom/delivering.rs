@@ -116,3 +116,18 @@ fn an_ack_of_a_delivered_item_while_another_thread_reserves_and_nacks() {
         end(queue, &disk);
     });
 }
+
+#[test]
+fn acks_by_handle_and_by_id_on_two_threads_remove_once() {
+    check("acks_by_handle_and_by_id_on_two_threads_remove_once", || {
+        let disk = Disk::new();
+        let queue = open(&disk, Durability::None, 8, 1);
+        let item = queue.reserve().unwrap().unwrap();
+        disk.inline.store(true, std::sync::atomic::Ordering::SeqCst);
+        let clone = queue.clone();
+        let by_id = thread::spawn(move || clone.ack(1).unwrap());
+        let by_handle = item.ack().unwrap();
+        assert!(by_handle != by_id.join().unwrap());
+        end(queue, &disk);
+    });
+}

@@ -1,7 +1,7 @@
 //! Models of the whole core, its commit thread included: loom runs each with every interleaving of its steps that needs
 //! at most the given number of preemptions, and reports a deadlock, a lost wake-up or a wrong count. `just loom` runs them
 //! and prints how many executions there were; `LOOM_MAX_PREEMPTIONS` overrides the number.
-#![cfg(loom)]
+#![cfg(all(loom, not(shuttle)))]
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -10,6 +10,7 @@
 
 mod delivering;
 mod ending;
+mod memory;
 mod pushing;
 mod store;
 
@@ -18,6 +19,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use millpond::{Builder, Durability, Queue};
 
+// The store takes its lock from whichever checker there is.
+use loom::sync;
 use store::{Disk, ModelStore};
 
 /// Preemptions that a model of three threads (the commit thread is one) explores in about a second.

@@ -145,3 +145,32 @@ fn two_pushes_and_an_ack_share_commits_in_a_tight_queue() {
         end(queue, &disk);
     });
 }
+
+#[test]
+fn a_thread_that_follows_in_a_batch_is_let_through() {
+    check_with("a_thread_that_follows_in_a_batch_is_let_through", 3, || {
+        let disk = Disk::new();
+        let queue = open(&disk, Durability::Group, 8, 1);
+        let pushes =
+            [queue.clone(), queue.clone()].map(|queue| thread::spawn(move || queue.push(b"b").unwrap()));
+        let own = queue.push(b"c").unwrap();
+        let ids = pushes.map(|push| push.join().unwrap());
+        assert_eq!(own + ids[0] + ids[1], 9);
+        end(queue, &disk);
+    });
+}
+
+#[test]
+fn a_failure_reaches_a_thread_that_follows_in_a_batch() {
+    check_with("a_failure_reaches_a_thread_that_follows_in_a_batch", 3, || {
+        let disk = Disk::new();
+        let queue = open(&disk, Durability::Group, 8, 1);
+        disk.fail(FailureKind::Unknown);
+        let pushes = [queue.clone(), queue.clone()].map(|queue| thread::spawn(move || queue.push(b"b")));
+        let own = queue.push(b"c");
+        let outcomes = pushes.map(|push| push.join().unwrap());
+        assert!(own.is_err() && outcomes.iter().all(Result::is_err));
+        assert_eq!(disk.entries(), 1);
+        end(queue, &disk);
+    });
+}

@@ -5,8 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use loom::sync::Mutex;
-use millpond::store::{FailureKind, Op, Pair, Store};
+use millpond::key;
+use millpond::store::{FailureKind, Memory, Op, Pair, Store};
+
+use crate::sync::Mutex;
 
 /// The part that is looked at from outside.
 pub(crate) struct Disk {
@@ -17,6 +19,8 @@ pub(crate) struct Disk {
     /// Non-durable commits on the caller's thread work, or fail.
     pub(crate) inline: AtomicBool,
     pub(crate) inline_fails: AtomicBool,
+    /// It says that it is in memory.
+    pub(crate) memory: AtomicBool,
 }
 
 impl Disk {
@@ -26,6 +30,7 @@ impl Disk {
             fails: std::sync::Mutex::new(None),
             inline: AtomicBool::new(false),
             inline_fails: AtomicBool::new(false),
+            memory: AtomicBool::new(false),
         })
     }
 
@@ -93,11 +98,29 @@ impl Store for ModelStore {
         self.commit(ops, false).map(|()| true)
     }
 
+    fn memory(&self) -> Option<&dyn Memory> {
+        self.0.memory.load(Ordering::SeqCst).then_some(self as &dyn Memory)
+    }
+
     fn classify(&self, error: &Fault) -> FailureKind {
         error.0
     }
 
     fn is_atomic(&self) -> bool {
         true
+    }
+}
+
+impl Memory for ModelStore {
+    fn get(&self, id: u64) -> Option<Vec<u8>> {
+        self.0.map.lock().unwrap().get(&key::entry(id)[..]).cloned()
+    }
+
+    fn put(&self, id: u64, value: Vec<u8>) {
+        self.0.map.lock().unwrap().insert(key::entry(id).to_vec(), value);
+    }
+
+    fn remove(&self, id: u64) -> Option<Vec<u8>> {
+        self.0.map.lock().unwrap().remove(&key::entry(id)[..])
     }
 }
