@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
@@ -59,10 +59,7 @@ struct State {
     least: u64,
     count: usize,
     need: Need,
-    /// One spare more is wanted: the segment in use is filling up.
-    ahead: bool,
-    /// One old file more is kept for the spare after that.
-    hoard: bool,
+    pace: Pace,
     /// Making failed: nothing more is made until somebody asks.
     halted: bool,
     failed: Option<LogError>,
@@ -71,10 +68,40 @@ struct State {
     released: Vec<Released>,
     tidy_at: Option<Instant>,
     stopping: bool,
+    worker: Worker,
+}
+
+/// How much is written, and so how many files are kept beside the reserve.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+enum Pace {
+    /// Nothing is stored and nothing comes.
+    #[default]
+    Rest = 0,
+    /// An old file is kept for the spare after the next.
+    Going = 1,
+    /// The segment in use is filling up: one spare more is wanted.
+    Filling = 2,
+}
+
+/// Who makes files. Whoever else waits for one leaves it to him.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Worker {
+    #[default]
+    None,
+    Thread(ThreadId),
     /// No thread does the work: whoever waits for a file makes it.
-    by_hand: bool,
-    /// The thread, which never waits for itself.
-    thread: Option<ThreadId>,
+    ByHand,
+}
+
+impl Worker {
+    fn is_caller(self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Thread(id) => id == thread::current().id(),
+            Self::ByHand => true,
+        }
+    }
 }
 
 impl State {
@@ -103,7 +130,7 @@ impl State {
     }
 
     fn wanted(&self) -> usize {
-        RESERVE + usize::from(self.ahead)
+        RESERVE + usize::from(self.pace == Pace::Filling)
     }
 
     fn near(&self) -> usize {
@@ -178,7 +205,7 @@ impl State {
             let spare = self.spares.remove(at)?;
             self.discarded.push(segment::name(spare.number()));
             return self.job(now);
-        } else if self.old.len() > usize::from(self.hoard) {
+        } else if self.old.len() > usize::from(self.pace >= Pace::Going) {
             self.discarded.extend(self.old.pop().map(|old| old.name));
             return self.job(now);
         }
@@ -212,21 +239,20 @@ pub(super) struct Pool {
     /// [`State::stock`], and files of any size, for those who only look.
     stock: AtomicUsize,
     files: AtomicUsize,
-    ahead: AtomicBool,
-    hoard: AtomicBool,
+    pace: AtomicU8,
 }
 
 impl Pool {
     pub(super) fn new(next: u64, leftovers: Vec<String>, by_hand: bool) -> Self {
+        let worker = if by_hand { Worker::ByHand } else { Worker::None };
         let state =
-            State { next, size: SMALLEST, floor: SMALLEST, found: leftovers, by_hand, ..State::default() };
+            State { next, size: SMALLEST, floor: SMALLEST, found: leftovers, worker, ..State::default() };
         Self {
             state: Mutex::new(state),
             changed: Condvar::new(),
             stock: AtomicUsize::new(0),
             files: AtomicUsize::new(0),
-            ahead: AtomicBool::new(false),
-            hoard: AtomicBool::new(false),
+            pace: AtomicU8::new(Pace::Rest as u8),
         }
     }
 
@@ -282,7 +308,7 @@ impl Pool {
                 break Err(LogError::Closed);
             }
             self.changed.notify_all();
-            if state.by_hand || state.thread == Some(thread::current().id()) {
+            if state.worker.is_caller() {
                 MutexGuard::unlocked(&mut state, || work(core));
             } else {
                 self.changed.wait(&mut state);
@@ -304,9 +330,7 @@ impl Pool {
             // ORDER: numbers in use ascend, so the spares before this one get new numbers.
             let passed: Vec<_> = state.spares.drain(..at).collect();
             state.old.extend(passed.iter().map(|spare| old_file(spare)));
-            (state.ahead, state.hoard) = (false, true);
-            self.ahead.store(false, Ordering::Relaxed);
-            self.hoard.store(true, Ordering::Relaxed);
+            self.set_pace(state, Pace::Going);
             state.spares.pop_front()
         })
     }
@@ -322,25 +346,28 @@ impl Pool {
         self.change(|state| (state.size, state.floor) = (size, floor));
     }
 
+    fn set_pace(&self, state: &mut State, pace: Pace) {
+        state.pace = pace;
+        self.pace.store(pace as u8, Ordering::Relaxed);
+    }
+
     /// Asks for one spare more before it is needed.
     pub(super) fn look_ahead(&self) {
-        if !self.ahead.swap(true, Ordering::Relaxed) {
-            self.change(|state| state.ahead = true);
+        if self.pace.load(Ordering::Relaxed) != Pace::Filling as u8 {
+            self.change(|state| self.set_pace(state, Pace::Filling));
         }
     }
 
     /// Nothing is stored and nothing comes: no file more than the reserve is wanted.
     pub(super) fn look_no_further(&self) {
         if self.is_hoarding() {
-            self.ahead.store(false, Ordering::Relaxed);
-            self.hoard.store(false, Ordering::Relaxed);
-            self.change(|state| (state.ahead, state.hoard) = (false, false));
+            self.change(|state| self.set_pace(state, Pace::Rest));
         }
     }
 
     /// Whether there are files for a log that goes on to be written.
     pub(super) fn is_hoarding(&self) -> bool {
-        self.ahead.load(Ordering::Relaxed) || self.hoard.load(Ordering::Relaxed)
+        self.pace.load(Ordering::Relaxed) != Pace::Rest as u8
     }
 
     pub(super) fn discard(&self, spare: &Segment) {
@@ -469,7 +496,7 @@ impl Drop for Ended<'_> {
 /// The thread.
 pub(super) fn run(core: &Core) {
     let _ended = Ended(&core.pool);
-    core.pool.change(|state| state.thread = Some(thread::current().id()));
+    core.pool.change(|state| state.worker = Worker::Thread(thread::current().id()));
     while let Some(job) = core.pool.next_job() {
         perform(core, job);
     }
