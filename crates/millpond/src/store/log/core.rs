@@ -43,6 +43,8 @@ pub(super) struct Turn {
     pub(super) damage: Vec<Damage>,
     /// Stretches that the next batch gives up.
     pub(super) given_up: Vec<GivenUp>,
+    /// The last segment of an earlier open, if it holds no frame.
+    pub(super) unused: Option<u64>,
     /// The segment that compaction looked at last, with the entries that lived in it.
     pub(super) watched: Option<(u64, u64)>,
     /// A segment that could not be rewritten.
@@ -120,6 +122,7 @@ impl Core {
             batch: Batch::default(),
             damage,
             given_up: Vec::new(),
+            unused: None,
             watched: None,
             unreadable: 0,
             seen: (0, 0),

@@ -162,6 +162,7 @@ impl LogStore {
         let pool = Pool::new(found.next, found.leftovers, by_hand);
         let damage = found.report.damage.clone();
         let core = Core::new(disk, handles, found.identity, found.index, pool, &options, damage);
+        core.turn.lock().unused = found.unused;
         if let Some(limit) = options.eager {
             core.load(limit)?;
         }

@@ -27,6 +27,8 @@ pub(super) struct Recovered {
     pub(super) next: u64,
     /// Names that no living segment has; the thread unlinks them after the first append.
     pub(super) leftovers: Vec<String>,
+    /// The last segment, if it came into use and holds no frame.
+    pub(super) unused: Option<u64>,
 }
 
 /// A file with a header of this queue.
@@ -63,6 +65,7 @@ pub(super) struct Recovery<'a> {
     pub(super) report: RecoveryReport,
     pub(super) next: u64,
     pub(super) leftovers: Vec<String>,
+    pub(super) unused: Option<u64>,
     /// Segments that a vouched frame let go.
     pub(super) released: BTreeSet<u64>,
     /// Largest mark and first bad byte at or above it, of segments whose end nobody vouches for.
@@ -87,6 +90,7 @@ pub(super) fn recover(
         report: RecoveryReport { clean: true, ..RecoveryReport::default() },
         next: 1,
         leftovers: Vec::new(),
+        unused: None,
         released: BTreeSet::new(),
         open_ends: BTreeMap::new(),
         verify: options.verify || options.strict,
@@ -95,7 +99,7 @@ pub(super) fn recover(
     let identity = recovery.read_headers(handles)?;
     let authority = recovery.newest_record()?;
     recovery.replay(identity.unwrap_or_default(), authority)?;
-    let Recovery { index, report, next, leftovers, .. } = recovery;
+    let Recovery { index, report, next, leftovers, unused, .. } = recovery;
     if let Some(damage) = report.damage.first().filter(|_| options.strict) {
         let path = disk.path().join(&damage.file);
         return Err(LogError::Corrupt { path, offset: damage.offset, reason: damage.reason });
@@ -104,7 +108,7 @@ pub(super) fn recover(
         Some(identity) => identity,
         None => new_identity(disk)?,
     };
-    Ok(Recovered { identity, index, report, next, leftovers })
+    Ok(Recovered { identity, index, report, next, leftovers, unused })
 }
 
 fn new_identity(disk: &dyn Disk) -> Result<Identity, LogError> {

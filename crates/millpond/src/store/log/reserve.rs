@@ -8,8 +8,9 @@ use super::core::{Core, Turn};
 use super::error::LogError;
 use super::footer;
 use super::held;
+use super::life::OldFile;
 use super::open_record;
-use super::segment::SMALLEST;
+use super::segment::{self, SMALLEST};
 use super::spare::Need;
 
 /// What a file of the reserve has room for beside records and acks, at least and at most.
@@ -49,7 +50,7 @@ impl Core {
     ) -> Result<(), LogError> {
         match self.rotate(turn, length, spared) {
             Err(error @ LogError::NoSpace { .. }) => {
-                if self.free_now(turn)? {
+                if self.free_now(turn)? || self.give_unused(turn) {
                     self.rotate(turn, length, spared)
                 } else {
                     Err(error)
@@ -57,6 +58,20 @@ impl Core {
             }
             other => other,
         }
+    }
+
+    /// Takes back a segment that came into use and was never written to: whoever took the last file was killed before he
+    /// let another one go.
+    ///
+    /// CRASH: without it the log is what it was before that change of segment: everything in the one before was synced.
+    fn give_unused(&self, turn: &mut Turn) -> bool {
+        let Some(number) = turn.unused.take() else { return false };
+        let mut index = self.index.write();
+        let Some(size) = index.parts.get(&number).map(|part| part.segment.header.size) else { return false };
+        index.remove_part(number);
+        drop(index);
+        self.pool.keep(vec![OldFile { name: segment::name(number), size }]);
+        true
     }
 
     /// Lets go of what nobody needs, by a commit of its own; false when there is nothing or no room to say so.

@@ -465,9 +465,11 @@ impl Pool {
             Err(LogError::NoSpace { .. }) if state.give_small() => {}
             Err(error) => {
                 state.halted = true;
-                // Whoever waits may still be helped by an old file.
-                let least = state.least.max(state.floor);
-                let helped = state.stock() >= state.count && state.old.iter().any(|old| old.size >= least);
+                // Whoever waits for a spare may still be helped by an old file.
+                let least = state.least.max(state.floor).max(SMALLEST);
+                let helped = state.least > 0
+                    && state.stock() >= state.count
+                    && state.old.iter().any(|old| old.size >= least);
                 if !(helped && matches!(error, LogError::NoSpace { .. })) {
                     state.failed = Some(error);
                 }

@@ -55,6 +55,7 @@ impl Recovery<'_> {
         self.report.dropped_tail_bytes += junk_end.saturating_sub(found.end.max(mark));
         self.report.clean = found.closed && junk_end == found.end;
         self.open_ends.insert(number, (mark, first_bad));
+        self.unused = Some(number).filter(|_| found.end == from && mark == 0 && found.bad.is_empty());
         if let Some(part) = self.index.parts.get_mut(&number) {
             part.about.live_end = found.end.max(mark).max(from);
             part.about.mark = mark;

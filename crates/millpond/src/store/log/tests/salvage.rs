@@ -337,7 +337,7 @@ fn o05_ids_stay_above_the_old_ones_whichever_segment_is_missing() {
         fs::remove_file(copy.path().join(file.file_name().unwrap())).unwrap();
         let queue = crate::Builder::new(open(copy.path())).open().unwrap();
         let report = queue.recovery();
-        let id = queue.push(b"next".to_vec()).unwrap();
+        let id = queue.push(b"next").unwrap();
         if report.damage.is_empty() {
             // Nothing names the newest one; the end that is not clean says that something may be missing.
             assert!(!report.clean && id > 60, "{report:?} {id}");

@@ -140,6 +140,39 @@ fn o07_a_full_disk_can_be_drained_by_processes_that_are_killed() {
 }
 
 #[test]
+fn o07_a_kill_just_after_the_last_file_was_taken_costs_no_way_out() {
+    let Some(small) = Small::mount(4096) else { return };
+    let path = small.path().join("queue");
+    let store = LogStore::open_with(&path, LARGE).unwrap();
+    let kept = push_until_full(&store, 1, 10_240);
+    // A segment of nothing but acks; then the last file comes into use, and nothing is written to it.
+    store.core().rotate(&mut store.core().turn.lock(), 0, false).unwrap();
+    let (first, kept) = kept.split_at(3);
+    for id in first {
+        delete(&store, *id);
+    }
+    store.core().rotate(&mut store.core().turn.lock(), 0, false).unwrap();
+    let used = store.core().append.lock().active.as_ref().unwrap().segment.number();
+    drop(store);
+    for file in fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()) {
+        let number = segment::number_of(file.file_name().unwrap().to_str().unwrap());
+        if number.is_some_and(|(number, temporary)| number > used || temporary) {
+            fs::remove_file(file).unwrap();
+        }
+    }
+    small.fill("rest");
+    for id in kept {
+        // One ack for each open: the last file is taken again and again.
+        let store = LogStore::open_with(&path, LARGE).unwrap();
+        assert!(store.recovery().damage.is_empty(), "{:?}", store.recovery());
+        store
+            .commit(&[Op::Delete(&key::entry(*id))], true)
+            .unwrap_or_else(|error| panic!("ack of {id}: {error}"));
+    }
+    assert!(ids(&LogStore::open_with(&path, LARGE).unwrap()).is_empty());
+}
+
+#[test]
 fn o07_pushes_work_again_after_two_segments_of_acks() {
     let Some(small) = Small::mount(4096) else { return };
     let store = LogStore::open_with(small.path().join("queue"), LARGE).unwrap();
