@@ -106,6 +106,12 @@ instructions *flags:
 # Ten million items on disk: opening, memory, descriptors, every call beside an empty queue. Needs 4 GB beside the binary;
 # instructions are counted where valgrind is.
 scale items="10000000":
-    cargo build --release -p millpond-testkit --bin scale
+    cargo build --profile measure -p millpond-testkit --bin scale
     rm -rf target/scale && mkdir target/scale
-    target/release/scale target/scale {{items}}; code=$?; rm -rf target/scale; exit $code
+    target/measure/scale target/scale {{items}}; code=$?; rm -rf target/scale; exit $code
+
+# Reserving a cold backlog of 4 KiB items beside `dd bs=1M` of equally cold files, in one run.
+cold-read items="200000":
+    cargo build --profile measure -p millpond-testkit --bin cold-read
+    rm -rf target/cold-read && mkdir target/cold-read
+    target/measure/cold-read target/cold-read {{items}}; code=$?; rm -rf target/cold-read; exit $code

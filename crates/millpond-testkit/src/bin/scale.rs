@@ -93,7 +93,7 @@ fn first(path: &Path) {
 
 /// Called where one part of a run ends; valgrind counts the instructions between two calls.
 #[inline(never)]
-fn mark(part: u32) {
+fn scale_part_ends(part: u32) {
     black_box(part);
 }
 
@@ -103,7 +103,7 @@ fn round(queue: &Queue) -> [f64; 3] {
     let mut items = Vec::with_capacity(usize::try_from(ROUND).unwrap());
     let mut took = [0.0; 3];
     let mut time = |part: usize, run: &mut dyn FnMut()| {
-        mark(u32::try_from(part).unwrap());
+        scale_part_ends(u32::try_from(part).unwrap());
         let start = Instant::now();
         run();
         took[part] = start.elapsed().as_secs_f64() * 1e9 / f64::from(u32::try_from(ROUND).unwrap());
@@ -111,7 +111,7 @@ fn round(queue: &Queue) -> [f64; 3] {
     time(0, &mut || (0..ROUND).for_each(|_| assert!(queue.push(payload).unwrap() > 0)));
     time(1, &mut || items.extend((0..ROUND).map(|_| queue.reserve().unwrap().unwrap())));
     time(2, &mut || items.drain(..).for_each(|item| assert!(item.ack().unwrap())));
-    mark(3);
+    scale_part_ends(3);
     took
 }
 
@@ -124,7 +124,7 @@ fn cycles(path: &Path, count: u64) -> (f64, f64) {
     let slice = count / 10;
     let mut took = Vec::new();
     for _ in 0..10 {
-        mark(4);
+        scale_part_ends(4);
         let start = Instant::now();
         for _ in 0..slice {
             queue.push(payload).unwrap();
@@ -132,7 +132,7 @@ fn cycles(path: &Path, count: u64) -> (f64, f64) {
         }
         took.push(start.elapsed().as_secs_f64() * 1e9);
     }
-    mark(5);
+    scale_part_ends(5);
     (took[0], took[9])
 }
 
@@ -156,7 +156,7 @@ fn instructions(folder: &Path, arguments: &[&str]) -> Option<Vec<f64>> {
     drop(fs::remove_dir_all(&out));
     fs::create_dir(&out).unwrap();
     let status = Command::new("valgrind")
-        .args(["--tool=callgrind", "--dump-before=*mark*", "--quiet"])
+        .args(["--tool=callgrind", "--dump-before=*scale_part_ends*", "--quiet"])
         .arg(format!("--callgrind-out-file={}/out", out.display()))
         .arg(this())
         .args(arguments)
@@ -231,7 +231,7 @@ fn beside_empty(verdicts: &mut Verdicts, folder: &Path, full: &Path) {
         println!("{name}: {small:.0} ns on an empty queue, {large:.0} ns on the backlog");
         verdicts.check(&format!("{name} at the backlog beside empty"), large / small, "x", 1.25);
         match &counted {
-            [Some(small), Some(large)] if small.len() == large.len() && small.len() > 8 => {
+            [Some(small), Some(large)] if small.len() == large.len() && small.len() > 7 => {
                 // The second round; the part before each mark is what the mark before it began.
                 let (small, large) = (small[5 + part], large[5 + part]);
                 let each = |count: f64| count / f64::from(u32::try_from(ROUND).unwrap());
@@ -266,7 +266,7 @@ fn short_queue(verdicts: &mut Verdicts, folder: &Path) {
         1.0,
     );
     drop(queue);
-    match instructions(folder, &["cycles", folder.join("counted").to_str().unwrap()]) {
+    match instructions(folder, &["cycles", folder.join("counted").to_str().unwrap(), &CYCLES.to_string()]) {
         Some(parts) if parts.len() > 10 => {
             verdicts.check("cycles: instructions, last 100,000 beside first", parts[10] / parts[1], "x", 1.1);
         }
@@ -301,7 +301,9 @@ fn main() -> ExitCode {
                 round(&queue);
             }
         }
-        ["cycles", path] => drop(cycles(path.as_ref(), CYCLES)),
+        ["cycles", path, count] => {
+            cycles(path.as_ref(), count.parse().unwrap());
+        }
         [folder] => return all(folder.as_ref(), ITEMS),
         [folder, items] => return all(folder.as_ref(), items.parse().unwrap()),
         _ => {

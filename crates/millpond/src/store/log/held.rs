@@ -23,24 +23,36 @@ pub(super) struct Held {
 /// By the number of the segment the entries lie in.
 pub(super) type HeldFor = BTreeMap<u64, Held>;
 
+/// More ids than any segment has room for.
+const TOO_MANY: u64 = 1 << 29;
+
 /// The same, read from disk.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Carried {
     pub(super) segment: u64,
-    pub(super) ids: Vec<(u64, u64)>,
+    pub(super) ids: IdSet,
     pub(super) lost: Vec<(u64, u64)>,
+    /// What it names cannot have been stored.
+    impossible: bool,
 }
 
 impl Carried {
+    pub(super) fn new(segment: u64) -> Self {
+        Self { segment, ..Self::default() }
+    }
+
+    /// Adds ids. Memory is bounded by the bytes that name them: the length of a range is looked at first.
+    pub(super) fn add(&mut self, first: u64, last: u64) {
+        if last.saturating_sub(first) >= TOO_MANY - self.ids.len().min(TOO_MANY) {
+            self.impossible = true;
+        } else {
+            self.ids.insert(first, last);
+        }
+    }
+
     /// Whether a segment of this size can have stored that many entries. A set that names more was not written by a log.
     pub(super) fn fits(&self, size: u64) -> bool {
-        let most = size / frame::HEAD as u64;
-        let mut left = most;
-        self.ids.iter().all(|(first, last)| {
-            let fits = last - first < left;
-            left = left.saturating_sub((last - first).saturating_add(1));
-            fits
-        })
+        !self.impossible && self.ids.len() <= size / frame::HEAD as u64
     }
 }
 
@@ -74,10 +86,10 @@ pub(super) fn encode(buffer: &mut Vec<u8>, held: &HeldFor) {
 pub(super) fn decode(cursor: &mut Cursor<'_>) -> Option<Vec<Carried>> {
     let mut all = Vec::new();
     while let Some(segment) = cursor.u64() {
-        let mut carried = Carried { segment, ..Carried::default() };
+        let mut carried = Carried::new(segment);
         let (pieces, lost) = (cursor.u32()?, cursor.u32()?);
         for _ in 0..pieces {
-            pieces::decode(cursor, |first, last| carried.ids.push((first, last)))?;
+            pieces::decode(cursor, |first, last| carried.add(first, last))?;
         }
         for _ in 0..lost {
             carried.lost.push((cursor.u64()?, cursor.u64()?));
@@ -103,7 +115,7 @@ mod tests {
         assert!(bytes.len() as u64 <= bytes_bound(&held));
         let found = decode(&mut Cursor::new(&bytes)).unwrap();
         assert_eq!(found.len(), 2);
-        assert_eq!(found[0].ids, [(1, 3), (9, 9), (11, 11), (13, 13), (15, 15), (70_000, 70_000)]);
+        assert_eq!(found[0].ids.ranges(), [(1, 3), (9, 9), (11, 11), (13, 13), (15, 15), (70_000, 70_000)]);
         assert_eq!((found[1].segment, found[1].lost.as_slice()), (9, &[(4096, 8192)][..]));
         assert!(
             (1..bytes.len())
@@ -113,8 +125,26 @@ mod tests {
 
     #[test]
     fn a_set_larger_than_its_segment_is_none() {
-        let of = |ids: &[(u64, u64)]| Carried { ids: ids.to_vec(), ..Carried::default() };
+        let of = |ids: &[(u64, u64)]| {
+            let mut carried = Carried::new(1);
+            for (first, last) in ids {
+                carried.add(*first, *last);
+            }
+            carried
+        };
         assert!(of(&[(1, 10)]).fits(240) && !of(&[(1, 11)]).fits(240));
         assert!(!of(&[(0, u64::MAX)]).fits(1 << 40) && !of(&[(1, 6), (9, 13)]).fits(240));
+    }
+
+    #[test]
+    fn a_bitmap_takes_no_more_memory_than_disk() {
+        let mut held = HeldFor::new();
+        for id in 0..200_000 {
+            held.entry(4).or_default().ids.insert(id * 2, id * 2);
+        }
+        let mut bytes = Vec::new();
+        encode(&mut bytes, &held);
+        let found = decode(&mut Cursor::new(&bytes)).unwrap();
+        assert!(found[0].ids.bytes() < bytes.len() * 2, "{} {}", found[0].ids.bytes(), bytes.len());
     }
 }

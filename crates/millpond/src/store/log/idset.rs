@@ -293,19 +293,21 @@ impl IdSet {
         inside.sum()
     }
 
+    /// Calls `each` for every run of ids, in order; neighbouring runs may touch.
+    pub(super) fn each(&self, mut each: impl FnMut(u64, u64)) {
+        for (number, chunk) in &self.chunks {
+            let base = number * SPAN;
+            chunk.each(|low, high| each(base + u64::from(low), base + u64::from(high)));
+        }
+    }
+
     /// Inclusive ranges that neither overlap nor touch, in order.
     pub(super) fn ranges(&self) -> Vec<(u64, u64)> {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
-        for (number, chunk) in &self.chunks {
-            let base = number * SPAN;
-            chunk.each(|low, high| {
-                let (first, last) = (base + u64::from(low), base + u64::from(high));
-                match ranges.last_mut() {
-                    Some(before) if before.1.checked_add(1) == Some(first) => before.1 = last,
-                    _ => ranges.push((first, last)),
-                }
-            });
-        }
+        self.each(|first, last| match ranges.last_mut() {
+            Some(before) if before.1.checked_add(1) == Some(first) => before.1 = last,
+            _ => ranges.push((first, last)),
+        });
         ranges
     }
 

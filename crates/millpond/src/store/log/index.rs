@@ -153,23 +153,19 @@ impl Index {
 
     /// Takes over what another segment held and hands on: `at` holds it from now on, settled before or not.
     pub(super) fn carry(&mut self, at: (u64, u64), carried: &Carried) {
-        let Carried { segment: target, ids, lost } = carried;
+        let Carried { segment: target, ids, lost, .. } = carried;
         let Some(part) = self.parts.get_mut(target) else { return };
         if !carried.fits(part.segment.header.size) {
             return;
         }
         part.lost.extend_from_slice(lost);
-        for &(first, last) in ids {
-            self.settle(at, *target, first, last);
-        }
+        ids.each(|first, last| self.settle(at, *target, first, last));
         if *target != at.0
             && let Some(holder) = self.parts.get_mut(&at.0)
         {
             let held = holder.held.entry(*target).or_default();
             held.lost.extend_from_slice(lost);
-            for &(first, last) in ids {
-                held.ids.insert(first, last);
-            }
+            ids.each(|first, last| held.ids.insert(first, last));
         }
     }
 
@@ -178,7 +174,9 @@ impl Index {
         let target = if head.id == frame::OWN_SEGMENT { segment } else { head.id };
         let same = |part: &Part| part.segment.header.generation == lost.generation;
         if self.parts.get(&target).is_some_and(same) {
-            let carried = Carried { segment: target, ids: lost.ids, lost: vec![lost.bytes] };
+            let mut carried = Carried::new(target);
+            lost.ids.iter().for_each(|(first, last)| carried.add(*first, *last));
+            carried.lost.push(lost.bytes);
             self.carry((segment, offset), &carried);
         }
     }

@@ -390,6 +390,10 @@ fn read_record(file: &dyn DiskFile, seed: u32, number: u64) -> io::Result<Option
         else {
             bound = window.len;
             at += BLOCK;
+            if at == RECORD_AT + BLOCK {
+                // From here on it is a search.
+                window = Window::new(file)?;
+            }
             continue;
         };
         let bytes = window.at(at, length)?;
