@@ -210,15 +210,6 @@ impl Footer {
         for _ in 0..gone {
             footer.gone.push((cursor.u64()?, cursor.u64()?));
         }
-        for _ in 0..keys {
-            let (length, value) = (cursor.u32()?, cursor.u32()?);
-            let key = cursor.take(length as usize)?.to_vec();
-            let value = if value == REMOVED { None } else { Some(cursor.take(value as usize)?.to_vec()) };
-            footer.kv.push((key, value));
-        }
-        for _ in 0..gone {
-            footer.gone.push((cursor.u64()?, cursor.u64()?));
-        }
         footer.held = held::decode(&mut cursor)?;
         footer.is_possible().then_some(footer)
     }

@@ -23,7 +23,7 @@ pub(super) struct OldFile {
     pub(super) size: u64,
 }
 
-/// Makes a file of `size` bytes, or where there is no room for it a smaller one, but not below `least`.
+/// Makes a file of `size` bytes, or where there is no room for it one of `least`.
 pub(super) fn begin(core: &Core, number: u64, size: u64, least: u64) -> Result<Arc<Segment>, LogError> {
     let temporary = segment::temporary_name(number);
     let mut size = size.max(least);
@@ -35,7 +35,8 @@ pub(super) fn begin(core: &Core, number: u64, size: u64, least: u64) -> Result<A
                 if size <= least {
                     return Err(error);
                 }
-                size = (size / 2).next_multiple_of(BLOCK).max(least);
+                // Little is left: no more of it is taken than is needed.
+                size = least;
             }
             other => return other,
         }

@@ -21,6 +21,8 @@ use super::segment::{self, SMALLEST, Segment};
 
 /// Files that pushes leave for acks and recovery.
 pub(super) const RESERVE: usize = 2;
+/// Files of the least size that are made after the device was full.
+const TIGHT: u8 = 16;
 /// How long a drained segment waits for a commit that takes the frame of its release along.
 const IDLE: Duration = Duration::from_millis(100);
 
@@ -60,6 +62,8 @@ struct State {
     count: usize,
     need: Need,
     pace: Pace,
+    /// Files to be made until the device counts as roomy again.
+    tight: u8,
     /// Making failed: nothing more is made until somebody asks.
     halted: bool,
     failed: Option<LogError>,
@@ -105,9 +109,15 @@ impl Worker {
 }
 
 impl State {
+    /// The size of the next file: where the device was full lately, no more than is needed.
+    fn goal(&self) -> u64 {
+        if self.tight > 0 { self.floor } else { self.size }
+    }
+
     /// Whether a file is so much larger or smaller than wanted that another one should take its place.
     fn is_far(&self, size: u64) -> bool {
-        size.saturating_mul(4) <= self.size || self.size.saturating_mul(4) <= size || size < self.floor
+        let goal = self.goal();
+        size.saturating_mul(4) <= goal || goal.saturating_mul(4) <= size || size < self.floor
     }
 
     /// Files of at least this size that can be the next segment, now or without any room on the device.
@@ -198,7 +208,7 @@ impl State {
             }
             if !self.halted {
                 let number = self.number();
-                let size = self.size.max(least.next_multiple_of(SMALLEST));
+                let size = self.goal().max(least.next_multiple_of(SMALLEST));
                 return Some(Job::Make { number, size, least });
             }
         } else if let Some(at) = self.surplus() {
@@ -458,13 +468,19 @@ impl Pool {
     fn made(&self, result: Result<Option<Arc<Segment>>, LogError>) {
         self.change(|state| match result {
             // ORDER: numbers in use ascend, and so do those of the spares: one job at a time gives them out.
-            Ok(Some(spare)) => state.spares.push_back(spare),
+            Ok(Some(spare)) => {
+                state.tight = state.tight.saturating_sub(1);
+                state.spares.push_back(spare);
+            }
             // An old file was of no use: what could be hoped of it is not there.
             Ok(None) => state.halted = false,
             // Files that are too small for the reserve give their room for one that is not.
-            Err(LogError::NoSpace { .. }) if state.give_small() => {}
+            Err(LogError::NoSpace { .. }) if state.give_small() => state.tight = TIGHT,
             Err(error) => {
                 state.halted = true;
+                if matches!(error, LogError::NoSpace { .. }) {
+                    state.tight = TIGHT;
+                }
                 // Whoever waits for a spare may still be helped by an old file.
                 let least = state.least.max(state.floor).max(SMALLEST);
                 let helped = state.least > 0
