@@ -62,7 +62,7 @@ fn o06_a_limit_on_the_size_of_files_is_a_full_disk() {
     const LIMITED: &str = "MILLPOND_TEST_LIMITED";
     if std::env::var_os(LIMITED).is_none() {
         let name = "store::log::tests::space::o06_a_limit_on_the_size_of_files_is_a_full_disk";
-        // The signal is ignored, as Node ignores it; else it ends the process.
+        // The signal is ignored; else it ends the process.
         let script = "trap '' XFSZ; ulimit -f 300; exec \"$0\" --exact \"$1\" --nocapture";
         let output = Command::new("bash")
             .args(["-c", script])
