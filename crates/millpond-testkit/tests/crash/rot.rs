@@ -84,7 +84,7 @@ fn whole(random: &mut Random, closes: bool) -> Whole {
 /// What a damaged log gave.
 struct Found {
     entries: BTreeMap<u64, Vec<u8>>,
-    /// Entries whose reading failed, each of which is a report.
+    /// Entries that were given up when they were read, each of which is a report.
     unreadable: BTreeSet<u64>,
     report: RecoveryReport,
 }
@@ -102,8 +102,11 @@ fn read(medium: &Medium, verify: bool) -> Result<Found, String> {
         if let Ok(Key::Entry(id)) = Key::parse(&key) {
             match store.get(&key) {
                 Ok(Some(value)) => drop(found.entries.insert(id, value)),
+                // What is damaged is given up by the read that finds it, and said to be.
+                Ok(None) if store.take_lost().iter().any(|lost| lost.id == id) => {
+                    found.unreadable.insert(id);
+                }
                 Ok(None) => return Err(format!("entry {id} is there and has no value")),
-                Err(LogError::Corrupt { .. }) => drop(found.unreadable.insert(id)),
                 Err(error) => return Err(format!("entry {id}: {error}")),
             }
         }

@@ -22,6 +22,9 @@ pub(super) struct Cold {
     ordered: bool,
 }
 
+/// Stretches that have to be read, the last one first, each with the lowest and the highest id that lives in it.
+pub(super) type Unread = Vec<(Stretch, u64, u64)>;
+
 /// Where to look for an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
@@ -136,9 +139,8 @@ impl Cold {
         (from..upto).rev().filter(inside).map(move |place| self.stretch(place, most))
     }
 
-    /// The bytes of the values that are known without reading, and what has to be read for the rest: stretches, the last
-    /// one first, each with the lowest and the highest id that lives in it.
-    pub(super) fn exact_bytes(&self) -> (u64, Vec<(Stretch, u64, u64)>) {
+    /// The bytes of the values that are known without reading, and what has to be read for the rest.
+    pub(super) fn exact_bytes(&self) -> (u64, Unread) {
         if !self.estimated {
             return (self.bytes, Vec::new());
         }

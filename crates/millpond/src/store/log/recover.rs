@@ -28,12 +28,20 @@ pub(super) struct Recovered {
     pub(super) next: u64,
     /// Names that no living segment has; the thread unlinks them after the first append.
     pub(super) leftovers: Vec<String>,
+    /// The last segment, if it came into use and holds no frame.
+    pub(super) unused: Option<u64>,
 }
 
 /// A file with a header of this queue.
 pub(super) struct Candidate {
     pub(super) header: Header,
     pub(super) file: Arc<dyn DiskFile>,
+}
+
+impl Candidate {
+    pub(super) fn is_recycled(&self) -> bool {
+        self.header.recycled
+    }
 }
 
 /// Error of a scan, which knows no path.
@@ -58,6 +66,7 @@ pub(super) struct Recovery<'a> {
     pub(super) report: RecoveryReport,
     pub(super) next: u64,
     pub(super) leftovers: Vec<String>,
+    pub(super) unused: Option<u64>,
     /// Segments that a vouched frame let go.
     pub(super) released: BTreeSet<u64>,
     /// Largest mark and first bad byte at or above it, of segments whose end nobody vouches for.
@@ -82,6 +91,7 @@ pub(super) fn recover(
         report: RecoveryReport { clean: true, ..RecoveryReport::default() },
         next: 1,
         leftovers: Vec::new(),
+        unused: None,
         released: BTreeSet::new(),
         open_ends: BTreeMap::new(),
         verify: options.verify || options.strict,
@@ -90,7 +100,7 @@ pub(super) fn recover(
     let identity = recovery.read_headers(handles)?;
     let authority = recovery.newest_record()?;
     recovery.replay(identity.unwrap_or_default(), authority)?;
-    let Recovery { index, report, next, leftovers, .. } = recovery;
+    let Recovery { index, report, next, leftovers, unused, .. } = recovery;
     if let Some(damage) = report.damage.first().filter(|_| options.strict) {
         let path = disk.path().join(&damage.file);
         return Err(LogError::Corrupt { path, offset: damage.offset, reason: damage.reason });
@@ -99,7 +109,7 @@ pub(super) fn recover(
         Some(identity) => identity,
         None => new_identity(disk)?,
     };
-    Ok(Recovered { identity, index, report, next, leftovers })
+    Ok(Recovered { identity, index, report, next, leftovers, unused })
 }
 
 fn new_identity(disk: &dyn Disk) -> Result<Identity, LogError> {

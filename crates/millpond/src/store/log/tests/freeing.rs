@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-fn wait_for(what: impl Fn() -> bool) -> bool {
+pub(super) fn wait_for(what: impl Fn() -> bool) -> bool {
     let until = Instant::now() + Duration::from_secs(10);
     while Instant::now() < until {
         if what() {
