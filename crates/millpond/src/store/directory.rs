@@ -96,11 +96,10 @@ impl Directory {
         retry_on_intr(|| rustix::fs::openat(self, name, flags, Mode::empty()))
     }
 
-    /// A directory in it, made where it is missing; its name is durable then. Follows no link.
+    /// A directory in it, made where it is missing; a sync of this one makes its name durable. Follows no link.
     pub(super) fn below(&self, name: &str) -> io::Result<Self> {
         match rustix::fs::mkdirat(self, name, Mode::RWXU) {
-            Ok(()) => self.sync()?,
-            Err(Errno::EXIST) => {}
+            Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }
         self.look_below(name)

@@ -278,7 +278,7 @@ impl Core {
         durable: bool,
         rotate: bool,
     ) -> Result<bool, LogError> {
-        self.give_up_found(turn);
+        self.give_up_found(turn)?;
         let need = need(!ops.is_empty(), ops.iter().any(is_entry_put));
         let at = loop {
             self.build(turn, ops);

@@ -21,7 +21,8 @@ pub(super) fn name(generation: u64, offset: u64) -> String {
     format!("{generation:016x}-{offset:012x}{ENDING}")
 }
 
-/// Copies `from..to` of a file aside and makes the copy durable; false when there is no room for it.
+/// Copies `from..to` of a file aside and makes the copy durable, but for the name of the folder; false when there is no
+/// room for it.
 pub(super) fn keep(
     disk: &dyn Disk,
     file: &dyn DiskFile,
@@ -30,19 +31,20 @@ pub(super) fn keep(
 ) -> io::Result<bool> {
     let folder = disk.folder(FOLDER)?;
     let name = name(generation, from);
-    let is_file = |name: &String| name.ends_with(ENDING) || name.ends_with(UNFINISHED);
-    let names: Vec<String> = folder.list()?.into_iter().filter(is_file).collect();
+    let names = folder.list()?;
+    // Whoever began these was killed.
+    for unfinished in names.iter().filter(|name| name.ends_with(UNFINISHED)) {
+        folder.unlink(unfinished)?;
+    }
+    let names: Vec<String> = names.into_iter().filter(|name| name.ends_with(ENDING)).collect();
     if names.contains(&name) {
         return Ok(true);
-    }
-    let temporary = format!("{name}{UNFINISHED}");
-    if names.contains(&temporary) {
-        folder.unlink(&temporary)?;
     }
     let mut kept = 0;
     for name in &names {
         kept += folder.open(name)?.len()?;
     }
+    let temporary = format!("{name}{UNFINISHED}");
     if names.len() >= FILES_MOST || kept.saturating_add(to.saturating_sub(from)) > BYTES_MOST {
         return Ok(false);
     }

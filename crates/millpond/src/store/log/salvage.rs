@@ -40,18 +40,19 @@ pub(super) struct Salvaged {
 impl Core {
     /// Prepares the frames that give up what the open found damaged. Done before the first frame is written, because an
     /// open changes nothing.
-    pub(super) fn give_up_found(&self, turn: &mut Turn) {
+    pub(super) fn give_up_found(&self, turn: &mut Turn) -> Result<(), LogError> {
         for damage in std::mem::take(&mut turn.damage) {
             let Some((number, false)) = segment::number_of(&damage.file) else { continue };
             let Some(segment) = self.index.read().segment(number).map(Arc::clone) else { continue };
             let stretch = (damage.offset, damage.offset.saturating_add(damage.bytes));
             let may_be = damage.first_id.zip(damage.last_id);
-            let mut lost = self.set_aside(&segment, stretch, may_be);
+            let mut lost = self.set_aside(&segment, stretch, may_be)?;
             // What lives there was read valid, at another place.
             let index = self.index.read();
             lost.ids.retain(|(id, _)| index.segment_of(*id) != Some(number));
             turn.given_up.push(GivenUp { segment: number, lost });
         }
+        Ok(())
     }
 
     /// Gives up what the open found damaged now, with the next open record: it leaves out segments that are missing.
@@ -64,14 +65,23 @@ impl Core {
     }
 
     /// Copies a stretch aside if it holds a frame header of its life, and says what is lost with it.
-    fn set_aside(&self, segment: &Segment, stretch: (u64, u64), may_be: Option<(u64, u64)>) -> Lost {
+    fn set_aside(
+        &self,
+        segment: &Segment,
+        stretch: (u64, u64),
+        may_be: Option<(u64, u64)>,
+    ) -> Result<Lost, LogError> {
         let generation = segment.header.generation;
         let ids = headers(segment.file.as_ref(), segment.seed, stretch);
         if ids.is_some() {
             // Never a condition: without room, or where it cannot be read, the rest is delivered all the same.
-            let _ = quarantine::keep(self.disk.as_ref(), segment.file.as_ref(), generation, stretch);
+            let kept = quarantine::keep(self.disk.as_ref(), segment.file.as_ref(), generation, stretch);
+            if kept.is_ok_and(|kept| kept) {
+                // The folder may be new. This is the directory of the log: where its sync fails the log ends.
+                self.sync_directory()?;
+            }
         }
-        Lost { generation, bytes: stretch, may_be, ids: ids.unwrap_or_default() }
+        Ok(Lost { generation, bytes: stretch, may_be, ids: ids.unwrap_or_default() })
     }
 
     /// Gives up the entry `id`, which cannot be read where it should be although it was looked for past the cache.
@@ -90,7 +100,7 @@ impl Core {
         let bad = self.bad_stretches(&segment, id, loc)?;
         let mut damage = Vec::new();
         for (stretch, may_be) in bad {
-            let mut lost = self.set_aside(&segment, stretch, may_be);
+            let mut lost = self.set_aside(&segment, stretch, may_be)?;
             // Only what was asked for is known to be gone; the others are looked for when it is their turn.
             lost.ids = if damage.is_empty() { vec![(id, id)] } else { Vec::new() };
             turn.given_up.push(GivenUp { segment: loc.segment, lost });
