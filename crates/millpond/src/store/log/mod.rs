@@ -49,6 +49,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod tidy;
+mod trace;
 mod verdict;
 mod verify;
 

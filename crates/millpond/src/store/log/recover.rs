@@ -17,6 +17,7 @@ use super::planted::{self, Fault as Planted};
 use super::progress::{OpenProgress, Progress};
 use super::scan::{self, Stretch, Window};
 use super::segment::{self, BLOCK, BLOCK_BYTES, Header, Identity, RECORD_AT, Segment};
+use super::trace;
 use crate::store::{Damage, RecoveryReport};
 
 /// What recovery found.
@@ -67,6 +68,8 @@ pub(super) struct Recovery<'a> {
     pub(super) next: u64,
     pub(super) leftovers: Vec<String>,
     pub(super) unused: Option<u64>,
+    /// Files without a valid record that hold something of their life all the same.
+    traces: BTreeSet<u64>,
     /// Segments that a vouched frame let go.
     pub(super) released: BTreeSet<u64>,
     /// Largest mark and first bad byte at or above it, of segments whose end nobody vouches for.
@@ -92,6 +95,7 @@ pub(super) fn recover(
         next: 1,
         leftovers: Vec::new(),
         unused: None,
+        traces: BTreeSet::new(),
         released: BTreeSet::new(),
         open_ends: BTreeMap::new(),
         verify: options.verify || options.strict,
@@ -208,17 +212,17 @@ impl Recovery<'_> {
     }
 
     /// The newest valid open record, with the number of its segment.
-    fn newest_record(&self) -> Result<Option<(u64, OpenRecord)>, LogError> {
+    fn newest_record(&mut self) -> Result<Option<(u64, OpenRecord)>, LogError> {
         for (number, file) in self.files.iter().rev() {
             let failed = self.read_failed(*number);
-            if is_blank(file.file.as_ref()).map_err(&failed)? {
+            if !trace::may_be_in_use(file).map_err(&failed)? {
                 continue;
             }
-            if let Some((record, _)) =
-                read_record(file.file.as_ref(), file.header.seed(), *number).map_err(failed)?
-            {
+            let record = read_record(file.file.as_ref(), file.header.seed(), *number);
+            if let Some((record, _)) = record.map_err(failed)? {
                 return Ok(Some((*number, record)));
             }
+            self.traces.insert(*number);
         }
         Ok(None)
     }
@@ -259,9 +263,9 @@ impl Recovery<'_> {
                 living.push(unlisted);
             } else if *number > own {
                 // No valid record: a spare, or a segment whose record was damaged after it had been durable.
-                let failed = self.read_failed(*number);
-                let blank = is_blank(file.file.as_ref()).map_err(&failed)?;
-                if !blank && proves_its_record(file).map_err(failed)? {
+                let proven = self.traces.contains(number)
+                    && proves_its_record(file).map_err(self.read_failed(*number))?;
+                if proven {
                     living.push(unlisted);
                 }
             }
@@ -384,21 +388,6 @@ impl Recovery<'_> {
             self.judge_last(number, from, &found, window.len);
         }
         Ok(())
-    }
-}
-
-/// Whether there is nothing but zeros where a segment in use has its open record and its frames.
-fn is_blank(file: &dyn DiskFile) -> io::Result<bool> {
-    let mut bytes = vec![0; 64 * 1024];
-    let mut at = RECORD_AT;
-    loop {
-        // The cache shows what was written last, so frames that the device has show up here.
-        let got = file.read_at(&mut bytes, at)?;
-        let blank = bytes[..got].chunks(64).all(|row| row.iter().fold(0, |all, byte| all | byte) == 0);
-        if !blank || got < bytes.len() {
-            return Ok(blank);
-        }
-        at += got as u64;
     }
 }
 

@@ -9,6 +9,7 @@ mod freeing;
 mod golden;
 mod lazy;
 mod model;
+mod recycled;
 mod salvage;
 mod sim;
 mod small;
