@@ -25,14 +25,16 @@ function faults() {
 }
 
 /**
- * The tests that fail with this fault.
- * @param {string} fault
+ * The tests that fail with this fault; with none, those that fail anyway.
+ * @param {string | null} fault
  * @param {string} budget
  * @returns {Promise<string[]>}
  */
 function failing(fault, budget) {
   const args = [...crashTests, '--no-fail-fast', '--failure-output', 'never', '--success-output', 'never']
-  const env = { ...process.env, MILLPOND_PLANTED: fault, MILLPOND_CRASH: budget, RUST_BACKTRACE: '0' }
+  const planted = fault === null ? {} : { MILLPOND_PLANTED: fault }
+  const { MILLPOND_PLANTED: _, ...given } = process.env
+  const env = { ...given, ...planted, MILLPOND_CRASH: budget, RUST_BACKTRACE: '0' }
   const child = spawn('cargo', args, { cwd: root, env, stdio: ['ignore', 'ignore', 'pipe'] })
   let text = ''
   child.stderr.setEncoding('utf8')
@@ -42,7 +44,7 @@ function failing(fault, budget) {
     child.on('close', () => {
       const found = text.matchAll(/(?:FAIL|SIGABRT|TIMEOUT) \[[^\]]*\] .*millpond-testkit::crash (\S+)/g)
       if (text.includes('Summary [')) resolve([...new Set(Array.from(found, (match) => match[1] ?? ''))])
-      else reject(new Failure(`the crash suite did not run with ${fault}:\n${text}`))
+      else reject(new Failure(`the crash suite did not run with ${fault ?? 'no fault'}:\n${text}`))
     })
   })
 }
@@ -53,6 +55,10 @@ function failing(fault, budget) {
  */
 export async function findPlanted({ slice }) {
   await run('cargo', [...crashTests, '--no-run'])
+  // A suite that is red by itself would find every fault.
+  const red = await failing(null, 'taste')
+  if (red.length > 0) throw new Failure(`without a fault these fail already: ${red.join(', ')}`)
+  say('no fault planted: every test passes')
   const missed = []
   const names = slice ? quick : faults()
   for (const fault of names) {

@@ -33,7 +33,9 @@ const schedules = command(
 function stepsOf(quick) {
   // One set for every step, so that nothing is compiled twice. The store of redb is on by default in the testkit.
   const codecs = ['serde', 'borsh', 'rkyv', 'tokio'].map((feature) => `millpond/${feature}`)
-  const features = quick ? `--features ${[...codecs, 'xtask/typed'].join(',')}` : '--all-features'
+  const features = quick
+    ? `--features ${[...codecs, 'millpond-testkit/tokio', 'xtask/typed'].join(',')}`
+    : '--all-features'
   const workspace = `--locked --workspace ${features}`
   return [
     ['Rust format', command('cargo fmt --all --check')],

@@ -22,6 +22,8 @@ pub const WRITES_AND_SYNCS: &str =
 pub struct Call {
     /// Its name.
     pub name: String,
+    /// Its first argument, a descriptor.
+    pub descriptor: String,
     /// The file of its first argument.
     pub path: String,
     /// What is behind the path: arguments and result.
@@ -59,9 +61,10 @@ pub fn calls(trace: &str) -> Vec<Call> {
             text.to_owned()
         };
         let Some((name, rest)) = whole.split_once('(') else { continue };
-        let path = rest.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
-        let Some((path, rest)) = path else { continue };
-        calls.push(Call { name: name.to_owned(), path: path.to_owned(), rest: rest.to_owned() });
+        let split = rest.split_once('<').and_then(|(number, rest)| Some((number, rest.split_once('>')?)));
+        let Some((descriptor, (path, rest))) = split else { continue };
+        let [name, descriptor, path, rest] = [name, descriptor, path, rest].map(str::to_owned);
+        calls.push(Call { name, descriptor, path, rest });
     }
     calls
 }
@@ -73,6 +76,10 @@ pub struct Traced {
     pub calls: Vec<Call>,
     /// Its standard output.
     pub said: String,
+    /// What it said on its standard error; a panic, if there was one.
+    pub complained: String,
+    /// Whether it ended by itself, with 0.
+    pub ended_well: bool,
 }
 
 /// Runs a command under strace with these options; `None`, said aloud, where strace does not work. The command is killed
@@ -84,12 +91,17 @@ pub fn run<O: AsRef<OsStr>>(trace: &Path, options: &[O], command: &[&str]) -> Op
         return None;
     }
     let output = Command::new("timeout")
-        .args(["-s", "KILL", "60", "strace", "-f", "-y", "-s", "64", "-o"])
+        // With a filter in the kernel the process stops at these calls only, and not at every other one too.
+        .args(["-s", "KILL", "60", "strace", "-f", "--seccomp-bpf", "-y", "-s", "64", "-o"])
         .arg(trace)
         .args(options)
         .args(command)
         .output()
         .unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    Some(Traced { calls: calls(&fs::read_to_string(trace).unwrap()), said })
+    Some(Traced {
+        calls: calls(&fs::read_to_string(trace).unwrap()),
+        said: String::from_utf8(output.stdout).unwrap(),
+        complained: String::from_utf8_lossy(&output.stderr).into_owned(),
+        ended_well: output.status.success(),
+    })
 }

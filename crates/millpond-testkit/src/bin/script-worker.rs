@@ -9,6 +9,7 @@
 //! - `share:PUSHES` pushes so many times at once, without a thread for each: the answers of `push`
 //! - `wait:MS` waits so long for an entry that does not come: `waiting`, then `waited MS MS` by the steady and by the wall
 //!   clock
+//! - `wait-tokio:MS` does the same by a future under tokio
 //! - `read` reads every entry: `read COUNT`
 //! - `reopen` opens the same directory again while the queue so far is still there, and goes on with that:
 //!   `reopened LENGTH`
@@ -29,7 +30,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant, SystemTime};
 
-use millpond::{Builder, Durability, Failure, PushError, Queue};
+use millpond::{Builder, Durability, Failure, PushError, Queue, ReserveError, Reserved};
 use millpond_testkit::on_store;
 use millpond_testkit::subjects::Subject;
 
@@ -80,16 +81,20 @@ fn share(queue: &Queue, pushes: usize) {
     }
 }
 
-/// Waits for an entry that does not come.
-fn wait(queue: &Queue, limit: Duration) {
+/// Waits, by this function, for an entry that does not come.
+fn wait(reserve: impl FnOnce() -> Result<Option<Reserved>, ReserveError>) {
     let (steady, wall) = (Instant::now(), SystemTime::now());
     say("waiting");
-    assert!(queue.reserve_timeout(limit).unwrap().is_none());
+    assert!(reserve().unwrap().is_none());
     let wall = match wall.elapsed() {
         Ok(forward) => i128::try_from(forward.as_millis()).unwrap(),
         Err(back) => -i128::try_from(back.duration().as_millis()).unwrap(),
     };
     say(&format!("waited {} {wall}", steady.elapsed().as_millis()));
+}
+
+fn milliseconds(argument: &str) -> Duration {
+    Duration::from_millis(argument.parse().unwrap())
 }
 
 fn open<T: Subject>(directory: &Path, durability: Durability) -> Result<Queue, Failure> {
@@ -104,7 +109,12 @@ fn run<T: Subject>(directory: &Path, durability: Durability, words: &[String]) {
         let (word, argument) = word.split_once(':').unwrap_or((word, ""));
         match word {
             "push" => tell(queue.push([7; 200])),
-            "wait" => wait(&queue, Duration::from_millis(argument.parse().unwrap())),
+            "wait" => wait(|| queue.reserve_timeout(milliseconds(argument))),
+            #[cfg(feature = "tokio")]
+            "wait-tokio" => {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+                wait(|| runtime.block_on(queue.reserve_timeout_async(milliseconds(argument))));
+            }
             "share" => share(&queue, argument.parse().unwrap()),
             "produce" => {
                 let (threads, each) = argument.split_once('x').unwrap();

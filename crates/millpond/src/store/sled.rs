@@ -2,6 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::ops::Bound;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -37,20 +38,40 @@ store_of! {
 
 /// An open database.
 pub(super) struct Sled {
-    database: Db,
+    /// There until the drop takes it.
+    database: Option<Db>,
     path: PathBuf,
 }
 
 impl Sled {
+    fn database(&self) -> Result<&Db, LibraryError> {
+        self.database.as_ref().ok_or(LibraryError::Closed)
+    }
+
     fn cause(&self) -> impl Fn(sled::Error) -> LibraryError + '_ {
         |error| cause(&self.path, error)
     }
 
     /// Makes durable what sled wrote.
     fn sync(&self) -> Result<(), LibraryError> {
-        self.database.flush().map_err(self.cause())?;
+        self.database()?.flush().map_err(self.cause())?;
         files::sync(&self.path).map_err(|error| LibraryError::sync("fsync", &self.path, error))
     }
+}
+
+impl Drop for Sled {
+    /// Lets go of the database. sled fsyncs its file once more when its last handle goes, and panics when that fails
+    /// (0.34.7, `pagecache/logger.rs`): on a disk whose fsyncs fail, that would end the process of whoever drops a queue.
+    /// Nothing that was answered hangs on that fsync.
+    fn drop(&mut self) {
+        let database = self.database.take();
+        let _ = caught(|| drop(database));
+    }
+}
+
+/// What this call of sled's returns; `None` when it panicked.
+fn caught<R>(call: impl FnOnce() -> R) -> Option<R> {
+    panic::catch_unwind(AssertUnwindSafe(call)).ok()
 }
 
 /// Waits until threads of a database that this process let go of have let go of its file. Nobody else can hold it: the
@@ -90,27 +111,33 @@ impl Library for Sled {
         directory::make(&path)?;
         let config = Config::new().path(&path).cache_capacity(CACHE).flush_every_ms(Some(WRITE_OUT));
         wait_for_release(&path);
-        let database = config.open().map_err(|error| cause(&path, error))?;
+        // An open that fails drops what it had opened.
+        let opened = caught(|| config.open());
+        let text = "sled panicked while it was opened".to_owned();
+        let opened = opened.ok_or_else(|| LibraryError::Library { path: path.clone(), text })?;
+        let database = Some(opened.map_err(|error| cause(&path, error))?);
+        let opened = Self { database, path };
         // CRASH: what is read from here on may be only in the cache of a process that was killed.
-        files::sync(&path).map_err(|error| LibraryError::sync("fsync", &path, error))?;
-        Ok(Self { database, path })
+        let path = &opened.path;
+        files::sync(path).map_err(|error| LibraryError::sync("fsync", path, error))?;
+        Ok(opened)
     }
 
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, LibraryError> {
-        Ok(self.database.get(key).map_err(self.cause())?.map(|value| value.to_vec()))
+        Ok(self.database()?.get(key).map_err(self.cause())?.map(|value| value.to_vec()))
     }
 
     fn seek(&self, from: &[u8]) -> Result<Option<Pair>, LibraryError> {
         if from >= &END[..] {
             return Ok(None);
         }
-        let found = self.database.range::<&[u8], _>(from..&END[..]).next();
+        let found = self.database()?.range::<&[u8], _>(from..&END[..]).next();
         Ok(found.transpose().map_err(self.cause())?.map(pair))
     }
 
     fn seek_back(&self, upto: &[u8]) -> Result<Option<Pair>, LibraryError> {
         let upper = if upto < &END[..] { Bound::Included(upto) } else { Bound::Excluded(&END[..]) };
-        let found = self.database.range::<&[u8], _>((Bound::Unbounded, upper)).next_back();
+        let found = self.database()?.range::<&[u8], _>((Bound::Unbounded, upper)).next_back();
         Ok(found.transpose().map_err(self.cause())?.map(pair))
     }
 
@@ -118,7 +145,7 @@ impl Library for Sled {
         if from >= &END[..] {
             return Ok(None);
         }
-        let found = self.database.range::<&[u8], _>(from..&END[..]).keys().next();
+        let found = self.database()?.range::<&[u8], _>(from..&END[..]).keys().next();
         Ok(found.transpose().map_err(self.cause())?.map(|key| key.to_vec()))
     }
 
@@ -141,14 +168,14 @@ impl Library for Sled {
             }
         }
         if !ops.is_empty() {
-            self.database.apply_batch(batch).map_err(self.cause())?;
+            self.database()?.apply_batch(batch).map_err(self.cause())?;
         }
         if durable { self.sync() } else { Ok(()) }
     }
 
     fn summary(&self) -> Result<Summary, LibraryError> {
         let mut summary = Summary::default();
-        for record in self.database.range::<&[u8], _>(&END[..]..) {
+        for record in self.database()?.range::<&[u8], _>(&END[..]..) {
             let (key, value) = record.map_err(self.cause())?;
             add_size(&mut summary, &key, &value);
         }
