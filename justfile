@@ -59,6 +59,10 @@ advisories:
 power-cut *flags:
     node scripts/block-rig.mjs --full {{flags}}
 
+# The addon on a strict file system that is cut off at any call (root, /dev/fuse): 5,000 crashes, and controls that must lose.
+strict-disk *flags:
+    node scripts/strict-disk.mjs {{flags}}
+
 # The models of the core in crates/millpond/tests/loom, each in a process of its own; prints the executions.
 loom:
     RUSTFLAGS="--cfg loom" cargo nextest run --cargo-profile loom -p millpond --test loom \

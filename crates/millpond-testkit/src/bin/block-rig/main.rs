@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         Some(("stumble", rest)) => stumble::stumble(rest),
         Some(("work", rest)) => work::work(rest),
         Some((task, rest)) => {
-            if let Some(reason) = sandbox::obstacle() {
+            if let Some(reason) = sandbox::obstacle(&sandbox::DEVICES, &sandbox::PROGRAMS) {
                 println!("not run: {reason}");
                 return ExitCode::from(NOT_RUN);
             }
