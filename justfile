@@ -55,7 +55,7 @@ deny:
 advisories:
     cargo deny check advisories
 
-# Power cuts and disk errors on real file systems (root; qemu-utils, e2fsprogs, xfsprogs): everything; --quick without RocksDB and sled.
+# Power cuts, disk errors and the cost of a push on real file systems (root; qemu-utils, e2fsprogs, xfsprogs): everything; --quick without RocksDB and sled.
 power-cut *flags:
     node scripts/block-rig.mjs --full {{flags}}
 
