@@ -30,10 +30,10 @@ fmt:
     cargo fmt --all
     npm run format
 
-# Every crash row of the simulated disk in full; prints what was tried, with the seeds.
-crash:
-    MILLPOND_CRASH=full cargo nextest run --locked -p millpond-testkit --no-default-features --features planted \
-        --test crash --cargo-profile crash --profile crash
+# Every crash row in full: simulated disk, real file systems, strict file system, kill -9; prints a table. --only simulated
+# takes one part: simulated, real, strict, kills.
+crash *flags:
+    node scripts/crash.mjs {{flags}}
 
 # Plants one fault at a time; the crash suite must find each. Prints which test found which.
 mutants:

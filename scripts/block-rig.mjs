@@ -18,8 +18,8 @@ const usage = `usage: node scripts/block-rig.mjs [--full] [--quick]
  * @param {string} workspace How cargo chooses packages and features.
  * @returns {Promise<void>}
  */
-export function runBlockRig(plan, workspace) {
-  return runRig('block-rig', [plan], workspace)
+export async function runBlockRig(plan, workspace) {
+  await runRig('block-rig', [plan], workspace)
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

@@ -1,6 +1,5 @@
 // Builds a program of the testkit and runs it: a rig that tries something and says with its exit code how it came out.
-import { spawn } from 'node:child_process'
-import { output, root } from './command.mjs'
+import { output, tell } from './command.mjs'
 import { Failure, NotRun } from './failure.mjs'
 
 /** What a rig ends with that cannot be tried on this machine. */
@@ -12,7 +11,7 @@ const notRun = 77
  * @param {readonly string[]} args
  * @param {string} cargo How cargo chooses packages and features.
  * @param {Record<string, string>} [env]
- * @returns {Promise<void>}
+ * @returns {Promise<string>} What it printed.
  */
 export async function runRig(name, args, cargo, env = {}) {
   const json = '--message-format=json-render-diagnostics'
@@ -24,21 +23,8 @@ export async function runRig(name, args, cargo, env = {}) {
     .find(({ executable, target }) => executable && target.name === name)?.executable
   if (program === undefined) throw new Failure(`cargo built no ${name}`)
 
-  const rig = spawn(program, args, {
-    cwd: root,
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', process.stderr],
-  })
-  let said = ''
-  rig.stdout.setEncoding('utf8')
-  rig.stdout.on('data', (chunk) => {
-    said += chunk
-    process.stderr.write(chunk)
-  })
-  const code = await new Promise((resolve, reject) => {
-    rig.on('error', (error) => reject(new Failure(`${name}: ${error.message}`)))
-    rig.on('close', resolve)
-  })
+  const { code, said } = await tell(program, args, { env })
   if (code === notRun) throw new NotRun(said.trim().replace(/^not run: /, ''))
   if (code !== 0) throw new Failure(`${name} ${args.join(' ')}: exit code ${code}`)
+  return said
 }

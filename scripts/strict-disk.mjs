@@ -17,7 +17,7 @@ const usage = `usage: node scripts/strict-disk.mjs [--cycles N]
 /**
  * Rejects with a {@link NotRun} that has the reason where it cannot be mounted.
  * @param {number} cycles
- * @returns {Promise<void>}
+ * @returns {Promise<string>} What it printed.
  */
 export async function runStrictDisk(cycles) {
   // The controls take an addon in which faults can be planted.
@@ -27,7 +27,7 @@ export async function runStrictDisk(cycles) {
   const addon = readdirSync(planted).find((name) => name.endsWith('.node'))
   if (addon === undefined) throw new Failure(`${planted} has no addon`)
   const cargo = '--locked -p millpond-testkit --no-default-features --features strict-disk'
-  await runRig('strict-disk', [String(cycles)], cargo, { MILLPOND_PLANTED_ADDON: join(planted, addon) })
+  return runRig('strict-disk', [String(cycles)], cargo, { MILLPOND_PLANTED_ADDON: join(planted, addon) })
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

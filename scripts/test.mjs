@@ -53,7 +53,7 @@ function stepsOf(quick) {
     ['script types', command('npx --no-install tsc -p scripts/tsconfig.json')],
     ['TypeScript tests', command('npm run --silent test:ts')],
     ['power cuts and disk errors', () => runBlockRig('slice', workspace)],
-    ['crashes on a strict file system', () => runStrictDisk(400)],
+    ['crashes on a strict file system', async () => void (await runStrictDisk(400))],
     ['script tests', command('node --test demo/ bench/')],
     ['snippets of the documents', checkSnippets],
     ['package', command('npx --no-install publint --strict')],
