@@ -12,8 +12,8 @@ import { runStrictDisk } from './strict-disk.mjs'
 const usage = `usage: node scripts/crash.mjs [--only simulated|real|strict|kills]
 `
 
-/** The log alone, which is all that these parts try. */
-const testkit = '--locked -p millpond-testkit --no-default-features'
+/** The log alone, which is all that these parts try; one set of features, so that nothing is compiled twice. */
+const testkit = '--locked -p millpond-testkit --no-default-features --features planted,strict-disk'
 
 async function simulated() {
   const { code, said } = await tell('cargo', [...crashTests, '--no-fail-fast'], { env: { MILLPOND_CRASH: 'full' } })
@@ -35,7 +35,7 @@ const parts = [
       ['cost', /^(cost of a push, .*)$/],
     ],
   },
-  { name: 'strict', run: () => runStrictDisk(5000), results: [['R6', /^((?:addon|control): .*)$/]] },
+  { name: 'strict', run: () => runStrictDisk(5000, testkit), results: [['R6', /^((?:addon|control): .*)$/]] },
   {
     name: 'kills',
     run: () => runRig('kills', ['5000'], `${testkit} --bin block-rig`),

@@ -17,16 +17,16 @@ const usage = `usage: node scripts/strict-disk.mjs [--cycles N]
 /**
  * Rejects with a {@link NotRun} that has the reason where it cannot be mounted.
  * @param {number} cycles
+ * @param {string} cargo How cargo chooses packages and features.
  * @returns {Promise<string>} What it printed.
  */
-export async function runStrictDisk(cycles) {
+export async function runStrictDisk(cycles, cargo) {
   // The controls take an addon in which faults can be planted.
   const planted = join(root, 'target/planted-addon')
   mkdirSync(planted, { recursive: true })
   await run('node', ['crates/millpond-node/build.mjs', '--debug', '--features', 'millpond/planted', '--into', planted])
   const addon = readdirSync(planted).find((name) => name.endsWith('.node'))
   if (addon === undefined) throw new Failure(`${planted} has no addon`)
-  const cargo = '--locked -p millpond-testkit --no-default-features --features strict-disk'
   return runRig('strict-disk', [String(cycles)], cargo, { MILLPOND_PLANTED_ADDON: join(planted, addon) })
 }
 
@@ -36,7 +36,7 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
     if (!/^[1-9]\d*$/.test(cycles)) throw new Failure(`--cycles ${cycles}: a number`)
     await setUp({ tests: true })
     try {
-      await runStrictDisk(Number(cycles))
+      await runStrictDisk(Number(cycles), '--locked -p millpond-testkit --features strict-disk')
     } catch (cause) {
       if (!(cause instanceof NotRun)) throw cause
       say(`not run: ${cause.message}`)

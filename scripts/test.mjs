@@ -34,7 +34,9 @@ const schedules = command(
 function stepsOf(quick) {
   // One set for every step, so that nothing is compiled twice. The store of redb is on by default in the testkit.
   const codecs = ['serde', 'borsh', 'rkyv', 'tokio'].map((feature) => `millpond/${feature}`)
-  const features = quick ? `--features ${[...codecs, 'xtask/typed'].join(',')}` : '--all-features'
+  const features = quick
+    ? `--features ${[...codecs, 'xtask/typed', 'millpond-testkit/strict-disk'].join(',')}`
+    : '--all-features'
   const workspace = `--locked --workspace ${features}`
   return [
     ['Rust format', command('cargo fmt --all --check')],
@@ -53,7 +55,7 @@ function stepsOf(quick) {
     ['script types', command('npx --no-install tsc -p scripts/tsconfig.json')],
     ['TypeScript tests', command('npm run --silent test:ts')],
     ['power cuts and disk errors', () => runBlockRig('slice', workspace)],
-    ['crashes on a strict file system', async () => void (await runStrictDisk(400))],
+    ['crashes on a strict file system', async () => void (await runStrictDisk(400, workspace))],
     ['script tests', command('node --test demo/ bench/')],
     ['snippets of the documents', checkSnippets],
     ['package', command('npx --no-install publint --strict')],

@@ -1,5 +1,6 @@
 //! Kills on one directory after the other, each judged.
 
+use std::fmt;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -11,10 +12,13 @@ use millpond_testkit::random::Random;
 use millpond_testkit::subjects::{Log, Subject};
 use tempfile::TempDir;
 
-use crate::victim::{Ended, STARTING, Victim};
+use crate::victim::{Ended, Moment, STARTING, Victim};
 
 /// Kills of one directory before a fresh one is taken.
 const LIVES: u64 = 10;
+/// The most lines that a process says before it is killed, and the most microseconds between the last of them and the kill.
+const LINES: u64 = 150;
+const PAUSE: u64 = 2000;
 /// The most numbers of one call that are tried.
 const NUMBERS: u64 = 60;
 
@@ -27,26 +31,54 @@ pub(crate) struct Outcome {
     pub(crate) acknowledged: u64,
     pub(crate) lost: u64,
     pub(crate) violations: Vec<String>,
+    /// The rig did not do what it must.
+    pub(crate) is_broken: bool,
+    pub(crate) seconds: f64,
 }
 
 impl Outcome {
+    pub(crate) fn broken(what: String) -> Self {
+        Self { violations: vec![what], is_broken: true, ..Self::default() }
+    }
+
+    /// Both together.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.kills += other.kills;
         self.owed += other.owed;
         self.acknowledged += other.acknowledged;
         self.lost += other.lost;
         self.violations.extend(other.violations);
+        self.is_broken |= other.is_broken;
         self
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kills, acknowledged, owed, lost, violations, seconds, .. } = self;
+        write!(f, "kills={kills} acknowledged={acknowledged} owed={owed} lost={lost} ")?;
+        write!(f, "violations={} {seconds:.1} s", violations.len())
     }
 }
 
 /// Who is killed, and when.
 #[derive(Clone, Debug)]
 pub(crate) enum Job {
-    /// At random moments, so many times; the moments are drawn from so many microseconds.
-    Moments { is_addon: bool, durability: &'static str, kills: u64, life: u64 },
+    /// At random moments, so many times.
+    Moments(Moments),
     /// At every number of one system call; on a fresh directory each time, or on one that goes on.
     Call { durability: &'static str, call: String, is_fresh: bool },
+}
+
+/// Kills at random moments.
+#[derive(Clone, Debug)]
+pub(crate) struct Moments {
+    pub(crate) is_addon: bool,
+    pub(crate) planted: Option<&'static str>,
+    pub(crate) durability: &'static str,
+    pub(crate) kills: u64,
+    /// Microseconds that a process takes to start and to open.
+    pub(crate) start: u64,
 }
 
 /// A queue that processes work on one after the other.
@@ -62,9 +94,11 @@ impl Place {
         Ok(Self { directory, journal: Journal::default(), first: 0 })
     }
 
-    fn victim<'a>(&'a mut self, is_addon: bool, durability: &'a str, seed: u64) -> Victim<'a> {
+    /// The next process, in Rust and without a fault.
+    fn victim<'a>(&'a mut self, durability: &'a str, seed: u64) -> Victim<'a> {
         self.first += 1 << 32;
-        Victim { is_addon, durability, directory: self.directory.path(), first: self.first, seed }
+        let directory = self.directory.path();
+        Victim { is_addon: false, planted: None, durability, directory, first: self.first, seed }
     }
 
     /// Opens what a process left, and drains it.
@@ -101,39 +135,11 @@ impl Job {
     pub(crate) fn run(&self, seed: u64, folder: &Path) -> io::Result<Outcome> {
         let mut random = Random::new(seed);
         match *self {
-            Self::Moments { is_addon, durability, kills, life } => {
-                self.moments(is_addon, durability, kills, life, &mut random, folder)
-            }
+            Self::Moments(ref moments) => moments.run(&mut random, folder),
             Self::Call { durability, ref call, is_fresh } => {
                 self.call(durability, call, is_fresh, &mut random, folder)
             }
         }
-    }
-
-    fn moments(
-        &self,
-        is_addon: bool,
-        durability: &str,
-        kills: u64,
-        life: u64,
-        random: &mut Random,
-        folder: &Path,
-    ) -> io::Result<Outcome> {
-        let (mut outcome, mut place) = (Outcome::default(), Place::new(folder)?);
-        for number in 0..kills {
-            if number % LIVES == 0 {
-                place = Place::new(folder)?;
-            }
-            let time = Duration::from_micros(random.below(life));
-            let ended = place.victim(is_addon, durability, random.next_u64()).kill_after(time)?;
-            let what = format!("{self:?}, kill {number}");
-            if !ended.was_killed {
-                outcome.violations.push(format!("{what}: it ended by itself: {}", ended.status));
-            }
-            outcome.kills += 1;
-            place.judge(&what, &ended, &mut outcome)?;
-        }
-        Ok(outcome)
     }
 
     /// Up to the number that no thread reaches.
@@ -150,7 +156,7 @@ impl Job {
             if is_fresh {
                 place = Place::new(folder)?;
             }
-            let ended = place.victim(false, durability, random.next_u64()).kill_at(call, number)?;
+            let ended = place.victim(durability, random.next_u64()).kill_at(call, number)?;
             let what = format!("{self:?}, number {number}");
             if !ended.was_killed && !ended.status.success() {
                 outcome.violations.push(format!("{what}: it ended with {}", ended.status));
@@ -160,6 +166,35 @@ impl Job {
                 break;
             }
             outcome.kills += 1;
+        }
+        Ok(outcome)
+    }
+}
+
+impl Moments {
+    /// One in four while it opens, the others by what it has done, which does not depend on how busy the machine is.
+    fn moment(&self, random: &mut Random) -> Moment {
+        let (lines, span) =
+            if random.below(4) == 0 { (0, 2 * self.start) } else { (1 + random.below(LINES), PAUSE) };
+        Moment { lines, pause: Duration::from_micros(random.below(span)) }
+    }
+
+    fn run(&self, random: &mut Random, folder: &Path) -> io::Result<Outcome> {
+        let (mut outcome, mut place) = (Outcome::default(), Place::new(folder)?);
+        for number in 0..self.kills {
+            if number % LIVES == 0 {
+                place = Place::new(folder)?;
+            }
+            let moment = self.moment(random);
+            let victim = place.victim(self.durability, random.next_u64());
+            let ended =
+                Victim { is_addon: self.is_addon, planted: self.planted, ..victim }.kill_after(moment)?;
+            let what = format!("{self:?}, kill {number}");
+            if !ended.was_killed {
+                outcome.violations.push(format!("{what}: it ended by itself: {}", ended.status));
+            }
+            outcome.kills += 1;
+            place.judge(&what, &ended, &mut outcome)?;
         }
         Ok(outcome)
     }

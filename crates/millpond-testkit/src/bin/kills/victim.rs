@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ const ANSWERS: u64 = 30;
 const FOR_EVER: u64 = 1 << 40;
 /// The longest a process may take; then it hangs.
 const LIMIT: &str = "60";
+/// The longest between two of its lines.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Taken for writing while a process is started, for reading while this one has a queue open: a child has the files of its
 /// parent until it runs its program, and the lock of a queue among them.
@@ -28,10 +31,21 @@ pub(crate) static STARTING: RwLock<()> = RwLock::new(());
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Victim<'a> {
     pub(crate) is_addon: bool,
+    /// The fault that is planted in it.
+    pub(crate) planted: Option<&'a str>,
     pub(crate) durability: &'a str,
     pub(crate) directory: &'a Path,
     pub(crate) first: u64,
     pub(crate) seed: u64,
+}
+
+/// When a process is killed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    /// After it has said so many lines,
+    pub(crate) lines: u64,
+    /// and so much later.
+    pub(crate) pause: Duration,
 }
 
 /// How a process ended.
@@ -57,9 +71,9 @@ impl Victim<'_> {
         Ok(words)
     }
 
-    /// Kills it after so long.
-    pub(crate) fn kill_after(&self, time: Duration) -> io::Result<Ended> {
-        run(self.words(FOR_EVER)?, Some(time))
+    /// Kills it then.
+    pub(crate) fn kill_after(&self, moment: Moment) -> io::Result<Ended> {
+        self.run(self.words(FOR_EVER)?, Some(moment))
     }
 
     /// Kills it when one of its threads makes this system call for the so many-th time.
@@ -88,35 +102,45 @@ impl Victim<'_> {
         words.push(trace.into());
         words.extend(options.iter().map(Into::into));
         words.extend(self.words(ANSWERS)?);
-        run(words, None)
+        self.run(words, None)
     }
-}
 
-/// Runs a process to its end, which is after `time` at the latest.
-fn run(mut words: Vec<OsString>, time: Option<Duration>) -> io::Result<Ended> {
-    let arguments = words.split_off(1);
-    let mut command = Command::new(words.remove(0));
-    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut process = {
-        let _starting = STARTING.write();
-        command.spawn()?
-    };
-    let mut out = process.stdout.take().ok_or_else(|| io::Error::other("no pipe"))?;
-    let reader = thread::spawn(move || {
-        let mut text = Vec::new();
-        out.read_to_end(&mut text).map(|_| text)
-    });
-    if let Some(time) = time {
-        thread::sleep(time);
-        process.kill()?;
+    /// Runs a process to its end, which is at this moment at the latest.
+    fn run(&self, mut words: Vec<OsString>, moment: Option<Moment>) -> io::Result<Ended> {
+        let arguments = words.split_off(1);
+        let mut command = Command::new(words.remove(0));
+        command.env_remove("MILLPOND_PLANTED").envs(self.planted.map(|fault| ("MILLPOND_PLANTED", fault)));
+        command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = {
+            let _starting = STARTING.write();
+            command.spawn()?
+        };
+        let out = process.stdout.take().ok_or_else(|| io::Error::other("no pipe"))?;
+        let (said, heard) = mpsc::channel();
+        let reader = thread::spawn(move || {
+            let (mut out, mut lines) = (BufReader::new(out), Vec::new());
+            loop {
+                let mut line = String::new();
+                // A last line without its end was cut by the kill.
+                if out.read_line(&mut line)? == 0 || !line.ends_with('\n') {
+                    return Ok::<_, io::Error>(lines);
+                }
+                lines.push(line);
+                // Nobody listens after the moment.
+                let _ = said.send(());
+            }
+        });
+        if let Some(Moment { lines, pause }) = moment {
+            // It ends early when the process does.
+            let _ = (0..lines).try_for_each(|_| heard.recv_timeout(PATIENCE));
+            thread::sleep(pause);
+            process.kill()?;
+        }
+        let status = process.wait()?;
+        let lines = reader.join().map_err(|_| io::Error::other("a panic"))??;
+        let events = lines.iter().filter_map(|line| line.trim_end().parse::<Placed>().ok());
+        // timeout and strace end as the process did.
+        let was_killed = status.signal() == Some(9) || status.code() == Some(128 + 9);
+        Ok(Ended { events: events.map(|placed| placed.event).collect(), was_killed, status })
     }
-    let status = process.wait()?;
-    let text = reader.join().map_err(|_| io::Error::other("a panic"))??;
-    let text = String::from_utf8_lossy(&text);
-    // A last line without its end was cut by the kill.
-    let lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
-    let events = lines.filter_map(|line| line.parse::<Placed>().ok()).map(|placed| placed.event).collect();
-    // timeout and strace end as the process did.
-    let was_killed = status.signal() == Some(9) || status.code() == Some(128 + 9);
-    Ok(Ended { events, was_killed, status })
 }
