@@ -30,10 +30,10 @@ fmt:
     cargo fmt --all
     npm run format
 
-# Every crash row of the simulated disk in full; prints what was tried, with the seeds.
-crash:
-    MILLPOND_CRASH=full cargo nextest run --locked -p millpond-testkit --no-default-features --features planted \
-        --test crash --cargo-profile crash --profile crash
+# Every crash row in full: simulated disk, real file systems, strict file system, kill -9; prints a table. --only simulated
+# takes one part: simulated, real, strict, kills.
+crash *flags:
+    node scripts/crash.mjs {{flags}}
 
 # Plants one fault at a time; the crash suite must find each. Prints which test found which.
 mutants:
@@ -55,9 +55,13 @@ deny:
 advisories:
     cargo deny check advisories
 
-# Power cuts and disk errors on real file systems (root; qemu-utils, e2fsprogs, xfsprogs): everything; --quick without RocksDB and sled.
+# Power cuts, disk errors and the cost of a push on real file systems (root; qemu-utils, e2fsprogs, xfsprogs): everything; --quick without RocksDB and sled.
 power-cut *flags:
     node scripts/block-rig.mjs --full {{flags}}
+
+# The addon on a strict file system that is cut off at any call (root, /dev/fuse): 5,000 crashes, and controls that must lose.
+strict-disk *flags:
+    node scripts/strict-disk.mjs {{flags}}
 
 # The models of the core in crates/millpond/tests/loom, each in a process of its own; prints the executions.
 loom:

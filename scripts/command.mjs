@@ -47,3 +47,27 @@ export function output(program, args) {
     child.on('close', (code) => resolve(code === 0 ? text.trim() : null))
   })
 }
+
+/**
+ * Runs a program to its end, shows what it prints as it comes, and says what that was and how it ended.
+ * @param {string} program
+ * @param {readonly string[]} args
+ * @param {{ env?: Record<string, string> }} [options]
+ * @returns {Promise<{ code: number | null, said: string }>}
+ */
+export function tell(program, args, options = {}) {
+  const env = { ...process.env, ...options.env }
+  const child = spawn(program, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8')
+    stream.on('data', (chunk) => {
+      said += chunk
+      process.stderr.write(chunk)
+    })
+  }
+  return new Promise((resolve, reject) => {
+    child.on('error', (error) => reject(new Failure(`${program}: ${error.message}`)))
+    child.on('close', (code) => resolve({ code, said }))
+  })
+}

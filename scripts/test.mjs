@@ -8,6 +8,7 @@ import { fuzz } from './fuzz.mjs'
 import { crashTests, findPlanted } from './planted.mjs'
 import { setUp } from './setup.mjs'
 import { checkSnippets } from './snippets.mjs'
+import { runStrictDisk } from './strict-disk.mjs'
 
 const usage = `usage: npm test [-- --quick]
 
@@ -34,7 +35,7 @@ function stepsOf(quick) {
   // One set for every step, so that nothing is compiled twice. The store of redb is on by default in the testkit.
   const codecs = ['serde', 'borsh', 'rkyv', 'tokio'].map((feature) => `millpond/${feature}`)
   const features = quick
-    ? `--features ${[...codecs, 'millpond-testkit/tokio', 'xtask/typed'].join(',')}`
+    ? `--features ${[...codecs, 'millpond-testkit/tokio', 'millpond-testkit/strict-disk', 'xtask/typed'].join(',')}`
     : '--all-features'
   const workspace = `--locked --workspace ${features}`
   return [
@@ -54,6 +55,7 @@ function stepsOf(quick) {
     ['script types', command('npx --no-install tsc -p scripts/tsconfig.json')],
     ['TypeScript tests', command('npm run --silent test:ts')],
     ['power cuts and disk errors', () => runBlockRig('slice', workspace)],
+    ['crashes on a strict file system', async () => void (await runStrictDisk(400, workspace))],
     ['script tests', command('node --test demo/ bench/')],
     ['snippets of the documents', checkSnippets],
     ['package', command('npx --no-install publint --strict')],
@@ -84,7 +86,7 @@ async function main() {
 
   say('')
   for (const { name, end, seconds, why } of done) {
-    say(`${end.padEnd(8)}${name.padEnd(28)}${seconds.toFixed(1).padStart(8)} s   ${why}`.trimEnd())
+    say(`${end.padEnd(8)}${name.padEnd(32)}${seconds.toFixed(1).padStart(8)} s   ${why}`.trimEnd())
   }
   const count = (/** @type {string} */ wanted) => done.filter(({ end }) => end === wanted).length
   const [failed, notRun] = [count('FAILED'), count('not run')]

@@ -1,17 +1,27 @@
-// Builds the addon and puts it beside package.json. `--debug` builds without optimisation.
+// Builds the addon and puts it beside package.json, or into the folder `--into`. `--debug` builds without optimisation,
+// `--features` with what only tests want.
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const isDebug = process.argv.includes('--debug')
+const { values: flags } = parseArgs({
+  options: {
+    debug: { type: 'boolean', default: false },
+    features: { type: 'string', default: '' },
+    into: { type: 'string', default: root },
+  },
+})
 
 const library =
   { darwin: 'libmillpond_node.dylib', win32: 'millpond_node.dll' }[process.platform] ?? 'libmillpond_node.so'
 const suffix = process.platform === 'linux' ? '-gnu' : ''
 
 const cargo = ['build', '--package', 'millpond-node', '--locked', '--message-format', 'json-render-diagnostics']
-if (!isDebug) cargo.push('--release')
+if (!flags.debug) cargo.push('--release')
+if (flags.features !== '') cargo.push('--features', flags.features)
 const built = spawnSync('cargo', cargo, {
   cwd: root,
   stdio: ['ignore', 'pipe', 'inherit'],
@@ -30,7 +40,7 @@ const files = built.stdout
 const file = files.find((name) => name.endsWith(library))
 if (file === undefined) throw new Error(`cargo reported no ${library}`)
 
-const target = `${root}millpond.${process.platform}-${process.arch}${suffix}.node`
+const target = join(flags.into, `millpond.${process.platform}-${process.arch}${suffix}.node`)
 // By rename: a process that has the old file mapped keeps it.
 copyFileSync(file, `${target}.new`)
 renameSync(`${target}.new`, target)

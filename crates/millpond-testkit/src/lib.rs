@@ -15,4 +15,6 @@ pub mod payload;
 pub mod random;
 pub mod sim_disk;
 pub mod strace;
+#[cfg(feature = "strict-disk")]
+pub mod strict_disk;
 pub mod subjects;

@@ -15,8 +15,10 @@ const INSIDE: &str = "MILLPOND_SANDBOX";
 /// Where the process namespace is taken from: util-linux, on every Linux.
 const UNSHARE: &str = "unshare";
 
-/// What the block devices need beside it: a program, and the package that has it.
-const PROGRAMS: [(&str, &str); 9] = [
+/// What block devices need.
+pub const DEVICES: [&str; 2] = ["/dev/fuse", "/dev/loop-control"];
+/// What block devices need beside [`UNSHARE`]: a program, and the package that has it.
+pub const PROGRAMS: [(&str, &str); 9] = [
     ("qemu-storage-daemon", "qemu-utils"),
     ("mkfs.ext4", "e2fsprogs"),
     ("debugfs", "e2fsprogs"),
@@ -28,20 +30,20 @@ const PROGRAMS: [(&str, &str); 9] = [
     ("timeout", "coreutils"),
 ];
 
-/// Why block devices cannot be made on this machine, in one line; `None` when they can.
-pub fn obstacle() -> Option<String> {
+/// Why nothing can be mounted on this machine with these devices and programs, in one line; `None` when it can.
+pub fn obstacle(devices: &[&str], programs: &[(&str, &str)]) -> Option<String> {
     if !cfg!(target_os = "linux") {
-        return Some("block devices are made with FUSE and loop devices, which only Linux has".to_owned());
+        return Some("it mounts disks through FUSE, which only Linux has".to_owned());
     }
     if !rustix::process::geteuid().is_root() {
         return Some("mounting needs root".to_owned());
     }
-    for device in ["/dev/fuse", "/dev/loop-control"] {
+    for device in devices {
         if !Path::new(device).exists() {
             return Some(format!("there is no {device}"));
         }
     }
-    if let Some((name, package)) = PROGRAMS.iter().find(|(name, _)| !program::is_there(name)) {
+    if let Some((name, package)) = programs.iter().find(|(name, _)| !program::is_there(name)) {
         return Some(format!("{name} is missing (package {package})"));
     }
     program::run(UNSHARE, ["--mount", "--pid", "--fork", "true"]).err().map(|error| error.to_string())
@@ -61,7 +63,7 @@ pub fn enter() -> io::Result<Sandbox> {
         command.arg(std::env::current_exe()?).args(std::env::args_os().skip(1)).env(INSIDE, "1");
         return Err(command.exec());
     }
-    let folder = tempfile::Builder::new().prefix("millpond-block-device-").tempdir()?;
+    let folder = tempfile::Builder::new().prefix("millpond-sandbox-").tempdir()?;
     let memory = mount::Mount::memory(folder.path())?;
     Ok(Sandbox { _memory: memory, folder })
 }

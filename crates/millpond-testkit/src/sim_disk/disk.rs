@@ -113,6 +113,19 @@ impl SimDisk {
         self.shared.state.lock().changes
     }
 
+    /// The number of the file of this name; a file keeps its number for as long as the disk lives.
+    ///
+    /// # Errors
+    /// When there is no such file, or the process is gone.
+    pub fn number(&self, name: &str) -> io::Result<usize> {
+        self.ask(Kind::Open, |state| state.medium.names.get(name).copied().ok_or_else(|| fault(Errno::NOENT)))
+    }
+
+    /// The file of this number, whatever its name is by now.
+    pub fn file(&self, number: usize) -> Arc<dyn DiskFile> {
+        Arc::new(SimFile { disk: self.clone(), inode: number })
+    }
+
     /// The medium as it is now.
     pub fn medium(&self) -> Medium {
         self.shared.state.lock().medium.clone()
@@ -208,11 +221,7 @@ impl Disk for SimDisk {
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-        let name = &self.name(name);
-        let inode = self.ask(Kind::Open, |state| {
-            state.medium.names.get(name).copied().ok_or_else(|| fault(Errno::NOENT))
-        })?;
-        Ok(Arc::new(SimFile { disk: self.clone(), inode }))
+        self.number(&self.name(name)).map(|number| self.file(number))
     }
 
     fn rename_new(&self, from: &str, to: &str) -> io::Result<()> {

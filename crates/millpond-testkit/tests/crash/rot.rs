@@ -1,10 +1,11 @@
 //! R10: bytes that change by themselves. Nothing wrong is ever delivered, everything undamaged is, and what is missing
 //! is reported; a strict open refuses whatever is reported.
 
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use millpond::key::{self, Key};
 use millpond::store::{LogError, LogOptions, LogStore, Op, RecoveryReport, Store};
@@ -16,6 +17,8 @@ use millpond_testkit::sim_disk::{Medium, SimDisk};
 use crate::budget::{Run, budget};
 
 const SEGMENT: u64 = 64 * 1024;
+/// What lies at the end of a file that was closed.
+const SEAL: u64 = 64;
 /// A frame is its value and at most this much before and behind it: header, padding.
 const FRAME: u64 = 64;
 
@@ -30,8 +33,6 @@ pub(crate) struct Whole {
     pub(crate) files: Vec<String>,
     /// After an unclean end nothing vouches for the last batch.
     closes: bool,
-    /// Judgements so far.
-    looks: Cell<u64>,
 }
 
 /// Three segments with entries of all sizes, some acked from the same segment and some from a later one.
@@ -78,7 +79,7 @@ pub(crate) fn whole(random: &mut Random, closes: bool) -> Whole {
     let used: BTreeSet<String> = places.values().map(|(name, _)| name.clone()).collect();
     assert_eq!(used.len(), 3, "three segments hold entries");
     let files = used.into_iter().collect();
-    Whole { medium, values, acked, places, files, closes, looks: Cell::new(0) }
+    Whole { medium, values, acked, places, files, closes }
 }
 
 /// What a damaged log gave.
@@ -117,17 +118,23 @@ pub(crate) fn read(medium: &Medium, verify: bool) -> Result<Found, String> {
 }
 
 impl Whole {
-    /// Holds a damaged log against the whole one. `hits` says whether a stretch of a file was touched.
-    fn judge(&self, medium: &Medium, hits: impl Fn(&str, Range<u64>) -> bool) -> Result<bool, String> {
-        self.looks.set(self.looks.get() + 1);
+    /// Holds a damaged log against the whole one. `hits` says whether a stretch of a file was touched; `number` tells this
+    /// damage from others.
+    fn judge(
+        &self,
+        medium: &Medium,
+        number: u64,
+        hits: impl Fn(&str, Range<u64>) -> bool,
+    ) -> Result<bool, String> {
         let found = read(medium, false)?;
-        let reported = self.judge_found(&found, &hits)?;
+        let reported = self.judge_found(medium, &found, &hits)?;
         // Reading everything at open takes its time: where there is nothing to report it is looked at now and then only.
-        if !reported && !self.looks.get().is_multiple_of(8) {
+        if !reported && Random::new(number).below(8) > 0 {
             return Ok(reported);
         }
         let found = read(medium, true)?;
-        let reported = self.judge_found(&found, &hits).map_err(|error| format!("verifying: {error}"))?;
+        let reported =
+            self.judge_found(medium, &found, &hits).map_err(|error| format!("verifying: {error}"))?;
         let is_refused = matches!(open(medium, true, false), Err(LogError::Corrupt { .. }));
         if is_refused == found.report.damage.is_empty() {
             return Err(format!("strict refused: {is_refused}, reported: {:?}", found.report));
@@ -136,16 +143,24 @@ impl Whole {
     }
 
     /// Holds what was found against what must be; whether any of it is a report of damage.
-    fn judge_found(&self, found: &Found, hits: impl Fn(&str, Range<u64>) -> bool) -> Result<bool, String> {
+    fn judge_found(
+        &self,
+        medium: &Medium,
+        found: &Found,
+        hits: impl Fn(&str, Range<u64>) -> bool,
+    ) -> Result<bool, String> {
         let reported = !found.report.damage.is_empty() || !found.unreadable.is_empty();
         let touched = |id: &u64| {
             let (file, place) = &self.places[id];
             hits(file, place.start.saturating_sub(FRAME)..place.end + FRAME)
         };
         // Nothing vouches for the last batches when all of their marks were hit, acks included.
-        let lost_its_end = found.report.dropped_tail_bytes > 0
-            && !self.is_closed(&hits)
-            && self.values.keys().next_back().is_some_and(touched);
+        let lost_its_end = !self.is_closed(&hits)
+            && self
+                .values
+                .keys()
+                .next_back()
+                .is_some_and(|id| touched(id) && self.is_cut(medium, found, *id));
         for (id, value) in &found.entries {
             if self.values.get(id) != Some(value) {
                 return Err(format!("entry {id} has other bytes than were put"));
@@ -169,7 +184,7 @@ impl Whole {
             };
             let is_torn = self.files.last() == Some(file)
                 && !self.is_closed(&hits)
-                && found.report.dropped_tail_bytes > 0
+                && self.is_cut(medium, found, *id)
                 && self.values.keys().filter(|other| behind(other)).all(touched);
             if !reported && !is_torn {
                 return Err(format!("entry {id} is missing and nothing is reported: {:?}", found.report));
@@ -185,6 +200,18 @@ impl Whole {
         Ok(reported)
     }
 
+    /// Whether what is left looks as after a power cut: a torn tail was dropped, or zeros begin where this entry was, as
+    /// behind the end of any log. The seal at the end of the file vouches for nothing: a change of segment writes it before
+    /// the sync.
+    fn is_cut(&self, medium: &Medium, found: &Found, id: u64) -> bool {
+        let (file, place) = &self.places[&id];
+        let is_empty = |bytes: &Vec<u8>| {
+            let stretch = usize::try_from(place.start).unwrap()..usize::try_from(SEGMENT - SEAL).unwrap();
+            bytes.get(stretch).is_none_or(|rest| rest.iter().all(|byte| *byte == 0))
+        };
+        found.report.dropped_tail_bytes > 0 || medium.files().get(file).is_none_or(is_empty)
+    }
+
     /// Whether the log was closed and the batch that says so was not touched.
     fn is_closed(&self, hits: impl Fn(&str, Range<u64>) -> bool) -> bool {
         let (file, place) = &self.places[self.places.keys().next_back().unwrap()];
@@ -194,10 +221,53 @@ impl Whole {
 
     /// One changed byte.
     fn judge_byte(&self, file: &str, at: u64, change: impl FnOnce(u8) -> u8) -> Result<bool, String> {
-        let mut medium = self.medium.clone();
-        medium.set_byte(file, at, change);
-        self.judge(&medium, |name, range| name == file && range.contains(&at))
+        let (mut medium, mut changed) = (self.medium.clone(), 0);
+        medium.set_byte(file, at, |byte| {
+            changed = change(byte);
+            changed
+        });
+        self.judge(&medium, 256 * at + u64::from(changed), |name, range| name == file && range.contains(&at))
     }
+
+    /// One flipped bit.
+    fn judge_bit(&self, file: &str, bit: u64) -> Result<bool, String> {
+        self.judge_byte(file, bit / 8, |byte| byte ^ (1 << (bit % 8)))
+            .map_err(|error| format!("{file} bit {bit}: {error}"))
+    }
+
+    /// One file that ends too early.
+    fn judge_cut(&self, file: &str, length: u64) -> Result<bool, String> {
+        let mut medium = self.medium.clone();
+        medium.truncate(file, length);
+        self.judge(&medium, length, |name, range| name == file && range.end > length)
+            .map_err(|error| format!("{file} cut to {length}: {error}"))
+    }
+}
+
+/// Judges all of these on as many threads as there are processors; how many of them are reports of damage.
+fn on_all_processors(count: u64, judge: impl Fn(u64) -> Result<bool, String> + Sync) -> Result<u64, String> {
+    /// Taken at a time.
+    const SHARE: u64 = 64;
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicU64::new(0);
+    let work = || {
+        let mut reports = 0;
+        loop {
+            let from = next.fetch_add(SHARE, Ordering::Relaxed);
+            if from >= count {
+                return Ok(reports);
+            }
+            for number in from..(from + SHARE).min(count) {
+                // The others end with this one.
+                let judged = judge(number).inspect_err(|_| next.store(count, Ordering::Relaxed));
+                reports += u64::from(judged?);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        running.into_iter().map(|thread| thread.join().unwrap()).sum()
+    })
 }
 
 /// Every `stride`th of `0..count`, from `offset`.
@@ -217,26 +287,49 @@ fn r10_no_flipped_bit_and_no_cut_goes_unnoticed() {
             // The middle one in full, a share of the others.
             let stride = if place == 1 && closes { stride } else { stride * 16 };
             let offset = random.next_u64();
-            for bit in every(SEGMENT * 8, stride, offset) {
-                let judged = whole.judge_byte(file, bit / 8, |byte| byte ^ (1 << (bit % 8)));
-                reports += u64::from(judged.unwrap_or_else(|error| {
-                    panic!("MILLPOND_SEED={} closes {closes} {file} bit {bit}: {error}", run.seed)
-                }));
-                flips += 1;
-            }
-            for length in every(SEGMENT, stride, offset) {
-                let mut medium = whole.medium.clone();
-                medium.truncate(file, length);
-                let judged = whole.judge(&medium, |name, range| name == file && range.end > length);
-                reports += u64::from(judged.unwrap_or_else(|error| {
-                    panic!("MILLPOND_SEED={} closes {closes} {file} cut to {length}: {error}", run.seed)
-                }));
-                cuts += 1;
-            }
+            let bits: Vec<u64> = every(SEGMENT * 8, stride, offset).collect();
+            let lengths: Vec<u64> = every(SEGMENT, stride, offset).collect();
+            let judge = |number: u64| {
+                let number = usize::try_from(number).unwrap();
+                match number.checked_sub(bits.len()) {
+                    None => whole.judge_bit(file, bits[number]),
+                    Some(number) => whole.judge_cut(file, lengths[number]),
+                }
+            };
+            let all = (bits.len() + lengths.len()) as u64;
+            reports += on_all_processors(all, judge)
+                .unwrap_or_else(|error| panic!("MILLPOND_SEED={} closes {closes} {error}", run.seed));
+            flips += bits.len() as u64;
+            cuts += lengths.len() as u64;
         }
     }
     assert!(reports > 0);
     run.end(&[("flipped bits", flips), ("cuts", cuts), ("of both reported", reports)]);
+}
+
+/// Nothing tells a log that lost whole frames at its end, the closing one among them, from one that never had them.
+#[test]
+fn r10_an_end_of_zeros_is_an_end() {
+    /// Bytes of a frame before its value.
+    const HEAD: u64 = 24;
+    let (run, mut random) = Run::begin("R10 ends of zeros");
+    let mut ends = 0;
+    for closes in [false, true] {
+        let whole = whole(&mut random, closes);
+        let newest = whole.files.last().unwrap();
+        for (_, place) in whole.places.values().rev().take(5) {
+            let from = place.start - HEAD;
+            let mut medium = whole.medium.clone();
+            medium.overwrite(newest, from, &vec![0; usize::try_from(SEGMENT - SEAL - from).unwrap()]);
+            let judged = whole.judge(&medium, 0, |name, range| name == newest && range.end > from);
+            let reported = judged.unwrap_or_else(|error| {
+                panic!("MILLPOND_SEED={} closes {closes} from {from}: {error}", run.seed)
+            });
+            assert!(!reported, "an end is no damage");
+            ends += 1;
+        }
+    }
+    run.end(&[("ends", ends)]);
 }
 
 #[test]
@@ -249,16 +342,21 @@ fn r10_no_byte_of_a_header_is_trusted_alone() {
         let bytes = whole.medium.files().remove(file).unwrap();
         // Headers, open records and the header of the first frame.
         let used = (0..12 * 1024 + 256).filter(|at| bytes[*at] != 0);
-        for at in used {
-            for value in every(256, stride, random.next_u64()) {
-                let value = u8::try_from(value).unwrap();
-                let judged = whole.judge_byte(file, at as u64, |_| value);
-                judged.unwrap_or_else(|error| {
-                    panic!("MILLPOND_SEED={} {file} byte {at} = {value}: {error}", run.seed)
-                });
-                tried += 1;
-            }
-        }
+        let all: Vec<(u64, u8)> = used
+            .flat_map(|at| {
+                let values = every(256, stride, random.next_u64());
+                values.map(move |value| (at as u64, u8::try_from(value).unwrap())).collect::<Vec<_>>()
+            })
+            .collect();
+        let judge = |number: u64| {
+            let (at, value) = all[usize::try_from(number).unwrap()];
+            whole
+                .judge_byte(file, at, |_| value)
+                .map_err(|error| format!("{file} byte {at} = {value}: {error}"))
+        };
+        on_all_processors(all.len() as u64, judge)
+            .unwrap_or_else(|error| panic!("MILLPOND_SEED={} {error}", run.seed));
+        tried += all.len() as u64;
     }
     run.end(&[("bytes replaced", tried)]);
 }
@@ -338,7 +436,7 @@ fn r10_damaged_sectors_and_confused_files_are_reported() {
                     .any(|sector| hit.contains(&(name.to_owned(), sector)))
         };
         whole
-            .judge(&medium, hits)
+            .judge(&medium, round, hits)
             .unwrap_or_else(|error| panic!("MILLPOND_SEED={} round {round}, {hit:?}: {error}", run.seed));
     }
     let whole = self::whole(&mut random, true);
@@ -373,7 +471,7 @@ fn r10_damaged_sectors_and_confused_files_are_reported() {
                     "copy" => name == other,
                     _ => name == one,
                 };
-                whole.judge(&medium, hits).unwrap_or_else(|error| {
+                whole.judge(&medium, files, hits).unwrap_or_else(|error| {
                     panic!("MILLPOND_SEED={} {what} {one} {other}: {error}", run.seed)
                 });
                 files += 1;

@@ -3,6 +3,7 @@
 //! - `block-rig slice`, `block-rig full`: lists of what follows
 //! - `block-rig power-cut log|redb|sled|rocksdb|addon sync|group|none ext4|xfs IMAGES`
 //! - `block-rig control IMAGES`: the same on a worker without its fsyncs, which must lose something
+//! - `block-rig cost`: writes and flushes that a durable push costs the disk
 //! - `block-rig disk-error STORE CASES`: so many for each file system, place and durability
 //!
 //! Prints `not run: REASON` and ends with 77 where block devices cannot be made.
@@ -16,6 +17,7 @@
 
 mod check;
 mod checker;
+mod cost;
 mod disk_error;
 mod plan;
 mod power_cut;
@@ -38,14 +40,14 @@ fn main() -> ExitCode {
         Some(("stumble", rest)) => stumble::stumble(rest),
         Some(("work", rest)) => work::work(rest),
         Some((task, rest)) => {
-            if let Some(reason) = sandbox::obstacle() {
+            if let Some(reason) = sandbox::obstacle(&sandbox::DEVICES, &sandbox::PROGRAMS) {
                 println!("not run: {reason}");
                 return ExitCode::from(NOT_RUN);
             }
             let sandbox = sandbox::enter().expect("namespaces of its own");
             return if plan::run(task, rest, &sandbox) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
-        None => panic!("slice, full, power-cut, control, disk-error"),
+        None => panic!("slice, full, power-cut, control, cost, disk-error"),
     }
     ExitCode::SUCCESS
 }

@@ -3,10 +3,12 @@
 use std::io;
 use std::time::Instant;
 
+use millpond::Durability;
 use millpond_testkit::block_device::mount::FileSystem;
 use millpond_testkit::block_device::sandbox::Sandbox;
 use millpond_testkit::random::Random;
 
+use crate::cost;
 use crate::disk_error::{self, Site};
 use crate::power_cut;
 use crate::subject::Subject;
@@ -32,6 +34,8 @@ fn subject(name: &str, durability: &str) -> Subject {
 /// All combinations of one run.
 #[derive(Default)]
 struct Plan {
+    /// Whether the cost of a push is counted.
+    counts: bool,
     cuts: Vec<power_cut::Experiment>,
     errors: Vec<disk_error::Experiment>,
 }
@@ -62,7 +66,7 @@ impl Plan {
 
     /// About a minute.
     fn slice() -> Self {
-        let mut plan = Self::default();
+        let mut plan = Self { counts: true, ..Self::default() };
         plan.control(20);
         plan.cut(subject("log", "group"), FileSystem::Ext4, 120, false);
         plan.cut(subject("redb", "sync"), FileSystem::Ext4, 60, false);
@@ -75,7 +79,7 @@ impl Plan {
 
     /// Rows R4, R5 and R9.
     fn full() -> Self {
-        let mut plan = Self::default();
+        let mut plan = Self { counts: true, ..Self::default() };
         plan.control(50);
         for store in STORES {
             for durability in ["sync", "group"] {
@@ -99,6 +103,7 @@ impl Plan {
         match (task, arguments) {
             ("slice", []) => plan = Self::slice(),
             ("full", []) => plan = Self::full(),
+            ("cost", []) => plan.counts = true,
             ("power-cut", [name, durability, file_system, images]) => {
                 plan.cut(subject(name, durability), kind(file_system), count(images), false);
             }
@@ -117,6 +122,11 @@ pub(crate) fn run(task: &str, arguments: &[String], sandbox: &Sandbox) -> bool {
     println!("block-rig {task}: MILLPOND_SEED={seed}");
     // All of them, so that one run shows everything that is wrong.
     let mut failed = 0;
+    if plan.counts {
+        for durability in [Durability::Sync, Durability::Group] {
+            failed += usize::from(!count(durability, sandbox));
+        }
+    }
     for experiment in &plan.cuts {
         failed += usize::from(!cut(experiment, seed, sandbox));
     }
@@ -124,6 +134,22 @@ pub(crate) fn run(task: &str, arguments: &[String], sandbox: &Sandbox) -> bool {
         failed += usize::from(!fail(experiment, seed, sandbox));
     }
     failed == 0
+}
+
+/// On ext4, where a commit of the journal would show.
+fn count(durability: Durability, sandbox: &Sandbox) -> bool {
+    let cost = match cost::count(FileSystem::Ext4, durability, sandbox) {
+        Ok(cost) => cost,
+        Err(error) => return broken("cost of a push", &error),
+    };
+    println!(
+        "cost of a push, log {durability:?} ext4: pushes={} writes={:.3} flushes={:.3} for each: {}",
+        cost.pushes,
+        cost.writes(),
+        cost.flushes(),
+        if cost.holds() { "ok" } else { "FAILED" }
+    );
+    cost.holds()
 }
 
 fn cut(experiment: &power_cut::Experiment, seed: u64, sandbox: &Sandbox) -> bool {
