@@ -1,5 +1,5 @@
 //! A full file system under a store: pushes are refused as such, what was answered stays, and the store accepts again
-//! when there is room. Needs the right to mount; says so where it is missing.
+//! when there is room. Needs the right to mount; `MILLPOND_NO_ROOT_TESTS` leaves it out.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -19,9 +19,15 @@ struct Small<'a>(&'a Path);
 
 impl<'a> Small<'a> {
     fn mount(path: &'a Path) -> Option<Self> {
+        if std::env::var_os("MILLPOND_NO_ROOT_TESTS").is_some() {
+            println!("left out by MILLPOND_NO_ROOT_TESTS");
+            return None;
+        }
         let mounted =
             Command::new("mount").args(["-t", "tmpfs", "-o", "size=48m", "tmpfs"]).arg(path).output();
-        mounted.is_ok_and(|output| output.status.success()).then_some(Self(path))
+        let mounted = mounted.is_ok_and(|output| output.status.success());
+        assert!(mounted, "mounting needs root, and MILLPOND_NO_ROOT_TESTS=1 leaves this out");
+        Some(Self(path))
     }
 }
 
@@ -37,10 +43,7 @@ fn open<T: Subject>(directory: &Path) -> Queue {
 
 fn a_full_disk_refuses_and_accepts_again<T: Subject>() {
     let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let Some(_small) = Small::mount(scratch.path()) else {
-        println!("SKIPPED: this user may not mount a file system");
-        return;
-    };
+    let Some(_small) = Small::mount(scratch.path()) else { return };
     let ballast = scratch.path().join("ballast");
     fs::write(&ballast, vec![0; 24 << 20]).unwrap();
     let queue = open::<T>(&scratch.path().join("queue"));

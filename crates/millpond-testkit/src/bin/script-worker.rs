@@ -13,6 +13,7 @@
 //! - `read` reads every entry: `read COUNT`
 //! - `reopen` opens the same directory again while the queue so far is still there, and goes on with that:
 //!   `reopened LENGTH`
+//! - `hold` answers `holding` and keeps the queue open until the process is killed
 //! - `kill` ends the process as kill -9 does
 //!
 //! A call that fails answers `failed CODE`, and the process goes on.
@@ -138,6 +139,12 @@ fn run<T: Subject>(directory: &Path, durability: Durability, words: &[String]) {
                 }
                 Err(error) => say(&format!("failed {}", error.code())),
             },
+            "hold" => {
+                say("holding");
+                loop {
+                    thread::park();
+                }
+            }
             "kill" => {
                 let own = rustix::process::getpid();
                 rustix::process::kill_process(own, rustix::process::Signal::KILL).unwrap();

@@ -181,6 +181,16 @@ impl State {
         self.discarded.len() > before
     }
 
+    /// Gives up a spare that is far larger than what a full device can afford; false when there is none. One file stays
+    /// in any case, and what goes is room for several others.
+    fn give_large(&mut self) -> bool {
+        let large = |spare: &Arc<Segment>| self.floor.saturating_mul(4) <= spare.header.size;
+        let at = self.spares.iter().position(large).filter(|_| self.files(SMALLEST) > 1);
+        let spare = at.and_then(|at| self.spares.remove(at));
+        self.discarded.extend(spare.iter().map(|spare| segment::name(spare.number())));
+        spare.is_some()
+    }
+
     fn number(&mut self) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -474,8 +484,8 @@ impl Pool {
             }
             // An old file was of no use: what could be hoped of it is not there.
             Ok(None) => state.halted = false,
-            // Files that are too small for the reserve give their room for one that is not.
-            Err(LogError::NoSpace { .. }) if state.give_small() => state.tight = TIGHT,
+            // Files that are too small for the reserve, or far too large, give their room for one that is neither.
+            Err(LogError::NoSpace { .. }) if state.give_small() || state.give_large() => state.tight = TIGHT,
             Err(error) => {
                 state.halted = true;
                 if matches!(error, LogError::NoSpace { .. }) {

@@ -128,7 +128,7 @@ fn every_kind_of_key_walks_like_an_ordered_map() {
 }
 
 #[test]
-fn o16_sizes_at_the_boundary_of_a_segment() {
+fn o_16_sizes_at_the_boundary_of_a_segment() {
     let dir = directory();
     let mut id = 0;
     let mut store = open(dir.path());
@@ -207,7 +207,7 @@ fn what_is_no_directory_is_refused() {
 }
 
 #[test]
-fn o13_a_newer_format_is_refused_and_nothing_changes() {
+fn o_13_a_newer_format_is_refused_and_nothing_changes() {
     let dir = directory();
     let store = open(dir.path());
     put(&store, 1, b"x");

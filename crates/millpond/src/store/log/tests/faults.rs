@@ -27,7 +27,7 @@ fn settle(disk: &SimDisk) {
 }
 
 #[test]
-fn o08_a_failed_sync_poisons_and_is_never_tried_again() {
+fn o_08_a_failed_sync_poisons_and_is_never_tried_again() {
     let disk = SimDisk::new();
     let store = on(&disk);
     put(&store, 1, b"one");
@@ -82,7 +82,7 @@ fn a_commit_that_was_under_way_gets_no_file_after_a_failed_sync() {
 }
 
 #[test]
-fn o06_a_full_disk_refuses_and_accepts_again() {
+fn o_06_a_full_disk_refuses_and_accepts_again() {
     let disk = SimDisk::new();
     let store = on(&disk);
     let mut kept = Vec::new();

@@ -1,6 +1,7 @@
 //! Tests of the log: on real files for what files do, on a simulated disk for what crashes do.
 
 mod basic;
+mod counting;
 mod crash;
 mod damage;
 mod faults;

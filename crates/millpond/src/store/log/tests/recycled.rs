@@ -1,100 +1,15 @@
 //! Files with a former life: what it left is neither read again and again nor taken for a torn tail.
 
 use std::fs::{File, OpenOptions};
-use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
+use super::counting::Counting;
 use super::*;
-use crate::store::log::real_disk::RealDisk;
-use crate::store::log::{Disk, DiskFile, DiskLock, frame};
+use crate::store::log::frame;
 
 const OPTIONS: LogOptions =
     LogOptions { segment_bytes: 1024 * 1024, strict: false, verify: false, eager: None };
-
-type Counts = Arc<Mutex<BTreeMap<String, u64>>>;
-
-/// A directory that counts the bytes that are read from each file.
-struct Counting {
-    disk: RealDisk,
-    counts: Counts,
-}
-
-impl Disk for Counting {
-    fn path(&self) -> &Path {
-        self.disk.path()
-    }
-
-    fn lock(&self) -> io::Result<DiskLock> {
-        self.disk.lock()
-    }
-
-    fn list(&self) -> io::Result<Vec<String>> {
-        self.disk.list()
-    }
-
-    fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-        self.disk.create(name)
-    }
-
-    fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-        let file = self.disk.open(name)?;
-        Ok(Arc::new(CountingFile { file, name: name.to_owned(), counts: Arc::clone(&self.counts) }))
-    }
-
-    fn rename_new(&self, from: &str, to: &str) -> io::Result<()> {
-        self.disk.rename_new(from, to)
-    }
-
-    fn unlink(&self, name: &str) -> io::Result<()> {
-        self.disk.unlink(name)
-    }
-
-    fn sync_dir(&self) -> io::Result<()> {
-        self.disk.sync_dir()
-    }
-}
-
-struct CountingFile {
-    file: Arc<dyn DiskFile>,
-    name: String,
-    counts: Counts,
-}
-
-impl CountingFile {
-    fn count(&self, bytes: usize) -> usize {
-        *self.counts.lock().entry(self.name.clone()).or_default() += bytes as u64;
-        bytes
-    }
-}
-
-impl DiskFile for CountingFile {
-    fn len(&self) -> io::Result<u64> {
-        self.file.len()
-    }
-
-    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.file.write_all_at(bytes, offset)
-    }
-
-    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.file.read_at(bytes, offset).map(|got| self.count(got))
-    }
-
-    fn read_uncached_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.file.read_uncached_at(bytes, offset).map(|got| self.count(got))
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        self.file.sync_data()
-    }
-
-    fn sync_all(&self) -> io::Result<()> {
-        self.file.sync_all()
-    }
-}
 
 /// A log whose segment in use had a former life, as one of its spares had. It is left as a kill leaves it, or
 /// closed.
@@ -161,13 +76,12 @@ fn a_spare_with_a_former_life_is_read_once_at_open() {
     let (active, _) = last_frame(dir.path(), 5000);
     let spares: Vec<_> = recycled(dir.path()).into_iter().filter(|(file, _)| *file > active).collect();
     assert!(!spares.is_empty(), "no spare had a former life");
-    let counts = Counts::default();
-    let disk = Counting { disk: RealDisk::open(dir.path()).unwrap(), counts: Arc::clone(&counts) };
-    let store = LogStore::open_on(Arc::new(disk), OPTIONS).unwrap();
+    let disk = Counting::on(dir.path());
+    let store = LogStore::open_on(Arc::new(disk.clone()), OPTIONS).unwrap();
     assert_eq!(ids(&store).last(), Some(&5000));
     for (spare, size) in spares {
         let name = spare.file_name().unwrap().to_str().unwrap();
-        let read = counts.lock()[name];
+        let read = disk.read(name);
         // Reads overlap by a little; a second look would be as much again.
         assert!(read <= size + size / 8 + 16 * 1024, "{read} bytes of {name} were read, it has {size}");
     }

@@ -45,7 +45,7 @@ fn open_verifying(path: &Path) -> LogStore {
 }
 
 #[test]
-fn o03_damage_is_given_up_once_and_its_bytes_are_kept_aside() {
+fn o_03_damage_is_given_up_once_and_its_bytes_are_kept_aside() {
     let dir = filled(150, 1000);
     let (file, at, generation) = place(dir.path(), 30);
     let original = fs::read(&file).unwrap();
@@ -176,7 +176,7 @@ fn a_read_that_fails_loses_nothing() {
 }
 
 #[test]
-fn o05_a_directory_that_is_deleted_beneath_the_log() {
+fn o_05_a_directory_that_is_deleted_beneath_the_log() {
     let dir = directory();
     let path = dir.path().join("queue");
     let store = open(&path);
@@ -203,7 +203,7 @@ fn o05_a_directory_that_is_deleted_beneath_the_log() {
 }
 
 #[test]
-fn o05_a_segment_that_is_deleted_beneath_the_log() {
+fn o_05_a_segment_that_is_deleted_beneath_the_log() {
     let dir = directory();
     let store = open(dir.path());
     for id in 1..=150 {
