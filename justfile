@@ -39,6 +39,15 @@ crash *flags:
 mutants:
     node scripts/planted.mjs
 
+# The cases from the field, O-01 to O-32, at their full size (the addon and dist/ are built); prints which numbers have no test.
+cases:
+    node scripts/cases.mjs
+
+# Random lives of many producers and consumers on real threads, judged, until so many operations are done.
+machine operations="10000000":
+    MILLPOND_OPERATIONS={{operations}} cargo nextest run --locked -p millpond-testkit --no-default-features \
+        --test machine --cargo-profile crash --profile cases
+
 # Each fuzz target for so many hours (needs the nightly toolchain; builds cargo-fuzz where it is missing).
 fuzz hours="1":
     node scripts/fuzz.mjs --seconds $(({{hours}} * 3600))

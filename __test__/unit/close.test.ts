@@ -124,7 +124,7 @@ describe('close()', () => {
   })
 })
 
-describe('close({ drain })', () => {
+describe('O-19: close({ drain })', () => {
   it('stops intake and ends when everything is acked', async () => {
     const queue = await openQueue<number>({ capacity: 10 })
     await queue.pushMany(Array.from({ length: 10 }, (_, i) => i))

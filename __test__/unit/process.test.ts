@@ -93,7 +93,7 @@ describe.skipIf(!isBuilt)('O-26: a process', () => {
     expect(ended).toMatchObject({ code: 0, output: 'KEPT\n' })
   })
 
-  it('says what is missing when there is no addon', async () => {
+  it('O-32: says what is missing when there is no addon', async () => {
     const script = 'try { await Queue.open("x") } catch (e) { console.log(e.code, e.path, e.message) }'
     const missing = await runScript(`process.env.MILLPOND_ADDON = '/nowhere/millpond.node'; ${script}`)
     expect(missing.output).toContain('MILLPOND_UNSUPPORTED /nowhere/millpond.node')

@@ -409,7 +409,7 @@ describe('for await', () => {
 })
 
 describe('opening', () => {
-  it('refuses the same directory a second time', async () => {
+  it('O-12: refuses the same directory a second time', async () => {
     const path = join(tempDir(), 'queue')
     const queue = await openQueue({}, path)
     const error = await rejection(Queue.open(path))

@@ -69,6 +69,7 @@ fn live(
     left.error.take().map_or_else(|| Ok(std::mem::take(&mut left.starts)), Err)
 }
 
+/// O-04: killed while it recovers, three deep.
 #[test]
 fn r03_a_crash_while_recovering_from_a_crash_changes_nothing() {
     let (run, mut random) = Run::begin("R3 crashes in recovery");

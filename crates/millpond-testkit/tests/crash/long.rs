@@ -52,6 +52,7 @@ fn life(seed: u64, images: &Arc<Mutex<Images>>) -> Result<(), String> {
     life.check()
 }
 
+/// O-10: what was answered is on the disk when the power goes. On real file systems: `just power-cut`.
 #[test]
 fn r01_what_was_durable_survives_every_power_cut() {
     let (run, mut random) = Run::begin("R1 random lives");

@@ -166,6 +166,7 @@ fn an_unknown_key_is_refused_before_anything_is_written() {
     assert!(batch::check(&[Op::Delete(&[])]).is_err());
 }
 
+/// O-12: two handles on one directory in one process.
 #[test]
 fn a_second_owner_is_refused_and_disturbs_nothing() {
     let dir = directory();

@@ -38,6 +38,7 @@ fn a_drained_queue_becomes_small_whether_durable_or_not() {
     }
 }
 
+/// O-23: one old entry keeps its own segment only, and none of its acked neighbours comes back.
 #[test]
 fn one_old_survivor_keeps_its_acks_over_many_segments() {
     let dir = directory();
