@@ -302,6 +302,30 @@ fn o_23_one_old_entry_keeps_one_small_segment() {
 }
 
 #[test]
+fn o_23_one_old_entry_in_the_only_other_segment_goes_into_a_small_one() {
+    let dir = directory();
+    let store = LogStore::open_with(dir.path(), LARGE).unwrap();
+    for id in 1..=800 {
+        store.commit(&[Op::Put(&key::entry(id), &value(id, 10_000))], false).unwrap();
+    }
+    for id in 1..800 {
+        store.commit(&[Op::Delete(&key::entry(id))], false).unwrap();
+    }
+    store.close().unwrap();
+    let before = used(dir.path());
+    assert!(before > 1 << 20, "{before}");
+    let store = LogStore::open_with(dir.path(), LARGE).unwrap();
+    put(&store, 801, b"next");
+    // The active segment, the spares, and one file more.
+    let most = 5 * segment::SMALLEST + 4096;
+    assert!(wait_for(|| used(dir.path()) <= most), "{} {:?}", used(dir.path()), store.stats());
+    drop(store);
+    let store = open(dir.path());
+    assert_eq!(ids(&store), [800, 801]);
+    assert!(store.get(&key::entry(800)).unwrap().unwrap() == value(800, 10_000));
+}
+
+#[test]
 fn o_23_the_acks_of_39_neighbours_outlive_a_hundred_segments() {
     let dir = directory();
     let store = LogStore::open_with(dir.path(), LARGE).unwrap();
