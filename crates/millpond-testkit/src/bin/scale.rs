@@ -17,13 +17,21 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use millpond::store::LogStore;
+use millpond::store::{LogError, LogOptions, LogStore};
 use millpond::{Builder, Durability, Queue};
 
 const ITEMS: u64 = 10_000_000;
 /// Bytes of a payload.
 const ITEM: usize = 100;
+/// Bytes of a group, about.
+const GROUP: usize = 1024 * 1024;
+/// Large items, and bytes of one.
+const LARGE: (u64, usize) = (20_000, 100 * 1024);
+/// Memory that an eager open may take.
+const MEMORY: u64 = 512 * 1024 * 1024;
 const ROUNDS: usize = 11;
+/// Items that are taken behind the first.
+const MORE: u64 = 100_000;
 /// Items of one round.
 const ROUND: u64 = 20_000;
 const CYCLES: u64 = 1_000_000;
@@ -50,11 +58,11 @@ fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count() - 1
 }
 
-fn fill(path: &Path, items: u64) {
+fn fill(path: &Path, items: u64, size: usize) {
     let queue = open(path);
-    let payload = [7; ITEM];
-    let group = vec![&payload[..]; 1000];
-    for _ in 0..items / 1000 {
+    let payload = vec![7; size];
+    let group = vec![&payload[..]; 1000.min(GROUP / size)];
+    for _ in 0..items / group.len() as u64 {
         queue.push_many(&group).unwrap();
     }
     assert_eq!(queue.len(), items);
@@ -72,8 +80,8 @@ fn append(path: &Path) {
     }
 }
 
-/// Opens and takes the first item; prints milliseconds, growth of memory after it and after 100,000 more, descriptors.
-fn first(path: &Path) {
+/// Opens and takes the first item; prints milliseconds, growth of memory after it and after `more`, descriptors.
+fn first(path: &Path, more: u64) {
     let before = resident();
     let outside = descriptors();
     let start = Instant::now();
@@ -83,12 +91,25 @@ fn first(path: &Path) {
     let after_first = resident().saturating_sub(before);
     assert!(item.ack().unwrap());
     let mut held = 0;
-    for _ in 0..100_000 {
+    for _ in 0..more {
         assert!(queue.reserve().unwrap().unwrap().ack().unwrap());
         held = held.max(descriptors() - outside);
     }
     let after_many = resident().saturating_sub(before);
     println!("{} {after_first} {after_many} {held} {}", took.as_secs_f64() * 1e3, queue.len());
+}
+
+/// Opens with every item in memory, which is more than there may be; prints what it would take, and what it took to say
+/// so.
+fn eager(path: &Path) {
+    let before = resident();
+    let options = LogOptions { eager: Some(MEMORY), ..LogOptions::default() };
+    match LogStore::open_with(path, options) {
+        Err(LogError::NeedsMemory { needed, .. }) => {
+            println!("{needed} {}", resident().saturating_sub(before));
+        }
+        other => panic!("an eager open of too much: {:?}", other.map(|_| ())),
+    }
 }
 
 /// Called where one part of a run ends; valgrind counts the instructions between two calls.
@@ -115,7 +136,14 @@ fn round(queue: &Queue) -> [f64; 3] {
     took
 }
 
-fn cycles(path: &Path, count: u64) -> (f64, f64) {
+/// Sizes of the files of a queue.
+fn sizes(path: &Path) -> Vec<u64> {
+    let sizes = fs::read_dir(path).unwrap().filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len()));
+    sizes.filter(|size| *size > 0).collect()
+}
+
+/// Nanoseconds of the first and of the last tenth, and the most files and bytes there were behind any of them.
+fn cycles(path: &Path, count: u64) -> (f64, f64, usize, u64) {
     let queue = open(path);
     let payload = [7; ITEM];
     for _ in 0..SHORT {
@@ -123,6 +151,7 @@ fn cycles(path: &Path, count: u64) -> (f64, f64) {
     }
     let slice = count / 10;
     let mut took = Vec::new();
+    let (mut files, mut bytes) = (0, 0);
     for _ in 0..10 {
         scale_part_ends(4);
         let start = Instant::now();
@@ -131,9 +160,12 @@ fn cycles(path: &Path, count: u64) -> (f64, f64) {
             assert!(queue.reserve().unwrap().unwrap().ack().unwrap());
         }
         took.push(start.elapsed().as_secs_f64() * 1e9);
+        let sizes = sizes(path);
+        files = files.max(sizes.len());
+        bytes = bytes.max(sizes.iter().sum());
     }
     scale_part_ends(5);
-    (took[0], took[9])
+    (took[0], took[9], files, bytes)
 }
 
 fn this() -> PathBuf {
@@ -195,13 +227,34 @@ impl Verdicts {
     }
 }
 
-fn opening(verdicts: &mut Verdicts, when: &str, path: &Path, bar: f64) {
-    let figures = numbers(&run(&["first", path.to_str().unwrap()]));
+fn opening(verdicts: &mut Verdicts, when: &str, path: &Path, bar: f64, more: u64) {
+    let figures = numbers(&run(&["first", path.to_str().unwrap(), &more.to_string()]));
     verdicts.check(&format!("{when}: open and first reserve"), figures[0], "ms", bar);
     verdicts.check(&format!("{when}: memory growth after the first"), figures[1] / 1_048_576.0, "MiB", 32.0);
-    verdicts.check(&format!("{when}: memory growth after 100,000"), figures[2] / 1_048_576.0, "MiB", 32.0);
+    verdicts.check(
+        &format!("{when}: memory growth after {more} more"),
+        figures[2] / 1_048_576.0,
+        "MiB",
+        32.0,
+    );
     verdicts.check(&format!("{when}: descriptors"), figures[3], "", 16.0);
     println!("{when}: {} items left", figures[4]);
+}
+
+/// O-25: a backlog of large items opens as fast as one of small ones, and eagerly it says what it would take.
+fn large_items(verdicts: &mut Verdicts, folder: &Path) {
+    let path = folder.join("large");
+    let (items, size) = LARGE;
+    run(&["fill", path.to_str().unwrap(), &items.to_string(), &size.to_string()]);
+    opening(verdicts, "O-25, large items", &path, 1000.0, items / 2);
+    too_much(verdicts, "O-25, large items", &path);
+    fs::remove_dir_all(path).unwrap();
+}
+
+fn too_much(verdicts: &mut Verdicts, when: &str, path: &Path) {
+    let figures = numbers(&run(&["eager", path.to_str().unwrap()]));
+    println!("{when}: an eager open would take {:.0} MiB", figures[0] / 1_048_576.0);
+    verdicts.check(&format!("{when}: memory growth of the refusal"), figures[1] / 1_048_576.0, "MiB", 100.0);
 }
 
 fn killed(path: &Path) {
@@ -249,15 +302,19 @@ fn beside_empty(verdicts: &mut Verdicts, folder: &Path, full: &Path) {
 
 fn short_queue(verdicts: &mut Verdicts, folder: &Path) {
     let path = folder.join("short");
-    let (first, last) = cycles(&path, CYCLES);
+    let (first, last, files, bytes) = cycles(&path, CYCLES);
     println!("cycles: {:.0} ns each at first, {:.0} ns at last", first / 1e5, last / 1e5);
-    let sizes = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len());
-    let sizes: Vec<u64> = sizes.filter(|size| *size > 0).collect();
+    println!("cycles: {bytes} bytes on disk at most");
+    // The active segment, one that is drained, the spares, and the file of one more.
+    verdicts.check("cycles: files at most", f64::from(u32::try_from(files).unwrap()), "", 6.0);
+    let sizes = sizes(&path);
     println!("cycles: {} files, {} bytes after the close", sizes.len(), sizes.iter().sum::<u64>());
     let queue = open(&path);
     queue.push([7; ITEM]).unwrap();
     thread::sleep(Duration::from_secs(1));
     let store = queue.stats().store;
+    let kib = f64::from(u32::try_from(store.disk_bytes / 1024).unwrap());
+    verdicts.check("cycles: bytes on disk at rest", kib, "KiB", 4.0 * 64.0);
     println!("cycles: {} segments, {} bytes on disk with spares", store.segments, store.disk_bytes);
     verdicts.check(
         "cycles: segments beside the active one",
@@ -278,10 +335,12 @@ fn all(folder: &Path, items: u64) -> ExitCode {
     let full = folder.join("full");
     let mut verdicts = Verdicts { missed: 0 };
     println!("{items} items of {ITEM} bytes");
-    run(&["fill", full.to_str().unwrap(), &items.to_string()]);
-    opening(&mut verdicts, "after a clean close", &full, 100.0);
+    run(&["fill", full.to_str().unwrap(), &items.to_string(), &ITEM.to_string()]);
+    opening(&mut verdicts, "after a clean close", &full, 100.0, MORE);
     killed(&full);
-    opening(&mut verdicts, "after kill -9", &full, 3000.0);
+    opening(&mut verdicts, "after kill -9", &full, 3000.0, MORE);
+    too_much(&mut verdicts, "O-25, small items", &full);
+    large_items(&mut verdicts, folder);
     beside_empty(&mut verdicts, folder, &full);
     short_queue(&mut verdicts, folder);
     println!("{} missed", verdicts.missed);
@@ -292,9 +351,10 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match *words {
-        ["fill", path, items] => fill(path.as_ref(), items.parse().unwrap()),
+        ["fill", path, items, size] => fill(path.as_ref(), items.parse().unwrap(), size.parse().unwrap()),
         ["append", path] => append(path.as_ref()),
-        ["first", path] => first(path.as_ref()),
+        ["first", path, more] => first(path.as_ref(), more.parse().unwrap()),
+        ["eager", path] => eager(path.as_ref()),
         ["round", path] => {
             let queue = open(path.as_ref());
             for _ in 0..2 {

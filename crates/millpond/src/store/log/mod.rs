@@ -86,7 +86,8 @@ pub struct LogOptions {
     /// `verify`.
     pub strict: bool,
     /// Read every segment at open and check every payload. Without it an open reads footers where there are good ones, a
-    /// payload is checked when it is read, and damage shows up then as the error of that call.
+    /// payload is checked when it is read: what does not check is given up and reported then, and with `strict` it is an
+    /// error of that call.
     pub verify: bool,
     /// Read every value at open and keep it in memory until it is settled, in at most this many bytes (values, and 64 bytes
     /// for each). A backlog that needs more fails to open with [`LogError::NeedsMemory`], which says how much. Without it

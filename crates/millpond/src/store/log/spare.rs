@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
@@ -260,6 +260,8 @@ pub(super) struct Pool {
     stock: AtomicUsize,
     files: AtomicUsize,
     pace: AtomicU8,
+    /// Somebody asked for a visit, and it has not begun.
+    tidy_asked: AtomicBool,
 }
 
 impl Pool {
@@ -273,6 +275,7 @@ impl Pool {
             stock: AtomicUsize::new(0),
             files: AtomicUsize::new(0),
             pace: AtomicU8::new(Pace::Rest as u8),
+            tidy_asked: AtomicBool::new(false),
         }
     }
 
@@ -420,6 +423,10 @@ impl Pool {
 
     /// Asks for a commit that lets drained segments go, should none come by itself.
     pub(super) fn tidy_later(&self) {
+        // Most commits ask for what was asked for already.
+        if self.tidy_asked.swap(true, Ordering::AcqRel) {
+            return;
+        }
         let mut state = self.state.lock();
         if state.tidy_at.is_none() {
             state.tidy_at = Some(Instant::now() + IDLE);
@@ -556,7 +563,11 @@ fn perform(core: &Core, job: Job) {
         Job::Measure(names) => core.pool.keep(measure(core, names)),
         // A failure poisons the log; the next commit tells.
         Job::Clear { names, released } => drop(core.clear(&names, &released, true)),
-        Job::Tidy => core.tidy(),
+        Job::Tidy => {
+            // ORDER: whoever asks from now on may have changed what this visit does not see any more.
+            core.pool.tidy_asked.swap(false, Ordering::AcqRel);
+            core.tidy();
+        }
     }
 }
 

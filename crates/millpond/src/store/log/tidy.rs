@@ -21,8 +21,8 @@ impl Core {
             let size = |number: u64| index.parts.get(&number).map_or(0, |part| part.segment.header.size);
             // Nothing is stored, but the segments are those of a log that had more.
             let large = || size(active) >= OVERSIZE * SMALLEST || self.pool.is_hoarding();
-            // With more than two there may be some that few old entries keep.
-            index.parts.len() > 2
+            // Beside the active one there may be some that few old entries keep.
+            index.parts.len() > 1
                 || (index.empties.len() == index.parts.len() && large())
                 || !index.freed.is_empty()
                 || !index.candidates(active, 1).is_empty()

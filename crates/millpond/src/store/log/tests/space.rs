@@ -11,7 +11,6 @@ use super::small::{Small, used};
 use super::*;
 use crate::store::FailureKind;
 use crate::store::log::{LogError, frame};
-use crate::{Builder, Durability, ErrorCode};
 
 /// Room for more than a hundred entries of 10 KiB: the smallest segments are full of such entries to four fifths.
 const BALLAST: usize = 3 << 19;
@@ -65,58 +64,6 @@ fn o_06_a_disk_that_was_full_is_used_again() {
     for (id, (_, bytes)) in kept.iter().zip(contents(&store)) {
         assert!(bytes == value(*id, 10_240), "{id}");
     }
-}
-
-#[test]
-fn o_06_sixteen_producers_on_a_disk_that_fills() {
-    let Some(small) = Small::mount(4096) else { return };
-    let ballast = small.path().join("ballast");
-    fs::write(&ballast, vec![1; BALLAST]).unwrap();
-    let path = small.path().join("queue");
-    let open = || {
-        let store = LogStore::open_with(&path, LARGE).unwrap();
-        Builder::new(store).durability(Durability::Group).capacity(100_000).open().unwrap()
-    };
-    let queue = open();
-    let produce = |each: usize| -> Vec<u64> {
-        thread::scope(|scope| {
-            let one = || {
-                let mut answered = Vec::new();
-                for _ in 0..each {
-                    match queue.push(value(7, 10_240)) {
-                        Ok(id) => answered.push(id),
-                        Err(error) => assert_eq!(error.code(), ErrorCode::NoSpace, "{error}"),
-                    }
-                }
-                answered
-            };
-            let threads: Vec<_> = (0..16).map(|_| scope.spawn(one)).collect();
-            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
-        })
-    };
-    let mut answered = produce(60);
-    assert!(answered.len() < 16 * 60, "the disk never filled");
-    let before = answered.len();
-    fs::remove_file(&ballast).unwrap();
-    answered.extend(produce(5));
-    println!("{before} pushes were answered, and {} behind the ballast", answered.len() - before);
-    // How many fit depends on the sizes that segments have when the room comes.
-    assert!(answered.len() >= before + 16 * 3, "{before} {}", answered.len());
-    // As after a kill: nothing is closed.
-    drop(queue);
-    let queue = open();
-    answered.sort_unstable();
-    let mut delivered = Vec::new();
-    while let Some(item) = queue.reserve().unwrap() {
-        assert!(item[..] == value(7, 10_240));
-        delivered.push(item.seq());
-        item.ack().unwrap();
-    }
-    // A push that was refused may be there: its outcome was unknown until the next durable one.
-    let refused = delivered.iter().filter(|id| answered.binary_search(id).is_err()).count();
-    println!("{refused} refused pushes are there");
-    assert!(answered.iter().all(|id| delivered.binary_search(id).is_ok()));
-    assert!(delivered.windows(2).all(|pair| pair[0] < pair[1]));
 }
 
 #[test]
@@ -299,6 +246,30 @@ fn o_23_one_old_entry_keeps_one_small_segment() {
     assert_eq!(store.stats().live_bytes, 0);
     drop(store);
     assert!(ids(&LogStore::open_with(dir.path(), LARGE).unwrap()).is_empty());
+}
+
+#[test]
+fn o_23_one_old_entry_in_the_only_other_segment_goes_into_a_small_one() {
+    let dir = directory();
+    let store = LogStore::open_with(dir.path(), LARGE).unwrap();
+    for id in 1..=800 {
+        store.commit(&[Op::Put(&key::entry(id), &value(id, 10_000))], false).unwrap();
+    }
+    for id in 1..800 {
+        store.commit(&[Op::Delete(&key::entry(id))], false).unwrap();
+    }
+    store.close().unwrap();
+    let before = used(dir.path());
+    assert!(before > 1 << 20, "{before}");
+    let store = LogStore::open_with(dir.path(), LARGE).unwrap();
+    put(&store, 801, b"next");
+    // The active segment, the spares, and one file more.
+    let most = 5 * segment::SMALLEST + 4096;
+    assert!(wait_for(|| used(dir.path()) <= most), "{} {:?}", used(dir.path()), store.stats());
+    drop(store);
+    let store = open(dir.path());
+    assert_eq!(ids(&store), [800, 801]);
+    assert!(store.get(&key::entry(800)).unwrap().unwrap() == value(800, 10_000));
 }
 
 #[test]
