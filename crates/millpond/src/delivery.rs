@@ -199,7 +199,10 @@ impl Shared {
             Some(memory) => Ok(memory.get(id)),
             None => store.get(&key::entry(id)),
         })?;
-        let Some(value) = value else { return Ok(None) };
+        let Some(value) = value else {
+            self.settle_lost();
+            return Ok(None);
+        };
         match envelope::payload_offset(&value) {
             Ok(offset) => Ok(Some((value, offset))),
             Err(reason) => Err(Failure::new(
@@ -208,6 +211,22 @@ impl Shared {
                 format!("entry {id} has no valid envelope: {reason}"),
             )),
         }
+    }
+
+    /// Entries that the store gave up as damaged count as acked: there is room for others.
+    fn settle_lost(&self) {
+        let lost = self.store.take_lost();
+        if lost.is_empty() {
+            return;
+        }
+        let mut settlements = Settlements::default();
+        let mut state = self.state.lock();
+        for entry in lost {
+            state.lose(entry.id, entry.bytes);
+        }
+        state.grant(self.capacity, &mut settlements);
+        drop(state);
+        settlements.tell();
     }
 
     /// The first unacked entry whose id is not below `from`.
@@ -529,6 +548,16 @@ impl State {
         }
         self.counters.acked += 1;
         true
+    }
+
+    /// The store gave the entry up. Whoever picked it forgets it for himself.
+    pub(crate) fn lose(&mut self, id: u64, bytes: u64) {
+        if self.is_outstanding(id) {
+            self.early.insert(id, bytes);
+        } else {
+            self.stored = self.stored.saturating_sub(1);
+            self.stored_bytes = self.stored_bytes.saturating_sub(bytes);
+        }
     }
 
     /// Whether an ack by handle of this entry came first and is not settled. Both are told, but one removal is told once,
