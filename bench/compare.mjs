@@ -7,7 +7,7 @@ import { bars as draw, placeLine } from './plot.mjs'
  *
  * @typedef {object} Median
  * @property {string} store mem, log, redb, rocksdb; events: an event queue on RocksDB; disk: the raw write + fdatasync.
- * @property {string} who ours, theirs, raw; of the event queues: group, sync (ours), theirs.
+ * @property {string} who ours, theirs, raw, bare (threads without a queue); of the event queues: group, sync (ours), theirs.
  * @property {number} producers Records per sync or transaction of a raw loop.
  * @property {number} perSecond
  * @property {number[]} rounds The figures it is the median of.
@@ -83,13 +83,17 @@ export function report(all, bars) {
  * @param {{ medians: Median[], device: import('../scripts/device.mjs').Device, machine: import('../scripts/device.mjs').Machine, rustc: string }} result
  */
 export function plotOf({ medians: all, device, machine, rustc }) {
-  const raw = all.find(({ store, producers }) => store === 'disk' && producers === 64)
+  const raw = all.find(({ store, who, producers }) => store === 'disk' && who === 'raw' && producers === 64)
   const events = all.filter(({ store }) => store === 'events')
   const rows = [...all.filter(({ store, producers }) => store !== 'mem' && producers === 64), ...events]
   const bars = rows.map(({ store, who, producers, perSecond }) => ({
-    name: store === 'disk' ? 'raw write + fdatasync' : `${store}, ${who}${store === 'events' ? `, ${producers}` : ''}`,
+    name:
+      store === 'disk' && who === 'raw'
+        ? 'raw write + fdatasync'
+        : `${store}, ${who}${store === 'events' ? `, ${producers}` : ''}`,
     rate: perSecond,
-    ofRaw: raw === undefined || producers !== 64 || store === 'disk' ? null : perSecond / raw.perSecond,
+    ofRaw:
+      raw === undefined || producers !== 64 || (store === 'disk' && who === 'raw') ? null : perSecond / raw.perSecond,
     isRaw: who === 'raw',
   }))
   return draw({

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use millpond::store::{
-    FailureKind, IoDetails, LogError, LogOptions, LogStore, Op, Pair, RecoveryReport, Store, StoreStats,
-    Summary,
+    FailureKind, IoDetails, LogError, LogOptions, LogStore, LostEntry, Op, Pair, RecoveryReport, Store,
+    StoreStats, Summary,
 };
 use millpond::testing;
 
@@ -87,6 +87,10 @@ impl Store for ByHand {
 
     fn recovery(&self) -> RecoveryReport {
         self.0.recovery()
+    }
+
+    fn take_lost(&self) -> Vec<LostEntry> {
+        self.0.take_lost()
     }
 
     fn stats(&self) -> StoreStats {

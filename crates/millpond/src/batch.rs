@@ -30,8 +30,8 @@ pub(crate) struct Batch {
     pub(crate) deletes: SmallVec<[u64; 1]>,
     /// Who is told, in order of submission.
     pub(crate) parts: SmallVec<[Part; 1]>,
-    /// How many threads wait for it: those with a ticket of their own, of which one can lead, and its followers.
-    pub(crate) threads: u32,
+    /// A parked thread with a ticket of its own waits for it and can lead it.
+    pub(crate) led: bool,
     /// What the followers wait for.
     pub(crate) outcome: Option<Arc<SharedOutcome>>,
 }
@@ -74,12 +74,11 @@ impl Batch {
 
     /// Whether a thread whose operation has `bytes` of values may join without a ticket: another one leads.
     pub(crate) fn takes_follower(&self, bytes: usize) -> bool {
-        self.threads > 0 && self.takes(bytes)
+        self.led && self.takes(bytes)
     }
 
-    /// Counts a thread that waits for all of the batch, and gives it what to wait for.
+    /// What a thread waits for that follows in the batch.
     pub(crate) fn follow(&mut self) -> Arc<SharedOutcome> {
-        self.threads += 1;
         Arc::clone(self.outcome.get_or_insert_default())
     }
 
@@ -90,7 +89,7 @@ impl Batch {
     }
 
     pub(crate) fn add_part(&mut self, completion: Completion, kind: PartKind) {
-        self.threads += u32::from(completion.can_lead());
+        self.led |= completion.can_lead();
         self.parts.push(Part { completion, kind });
     }
 

@@ -145,7 +145,6 @@ impl Builder {
             leading: false,
             leader: None,
             committer_elected: false,
-            woken: 0,
             inline: 0,
             waiting: BTreeMap::new(),
             waiting_load: Load::default(),

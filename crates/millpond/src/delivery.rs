@@ -199,7 +199,10 @@ impl Shared {
             Some(memory) => Ok(memory.get(id)),
             None => store.get(&key::entry(id)),
         })?;
-        let Some(value) = value else { return Ok(None) };
+        let Some(value) = value else {
+            self.settle_lost();
+            return Ok(None);
+        };
         match envelope::payload_offset(&value) {
             Ok(offset) => Ok(Some((value, offset))),
             Err(reason) => Err(Failure::new(
@@ -208,6 +211,22 @@ impl Shared {
                 format!("entry {id} has no valid envelope: {reason}"),
             )),
         }
+    }
+
+    /// Entries that the store gave up as damaged count as acked: there is room for others.
+    fn settle_lost(&self) {
+        let lost = self.store.take_lost();
+        if lost.is_empty() {
+            return;
+        }
+        let mut settlements = Settlements::default();
+        let mut state = self.state.lock();
+        for entry in lost {
+            state.lose(entry.id, entry.bytes);
+        }
+        state.grant(self.capacity, &mut settlements);
+        drop(state);
+        settlements.tell();
     }
 
     /// The first unacked entry whose id is not below `from`.
@@ -226,10 +245,12 @@ impl Shared {
     }
 
     /// Marks what `handles` hold as being acked and puts the deletes in the line. The first settle wins: the answer
-    /// says for each handle whether it still held its item.
+    /// says for each handle whether it still held its item. `completion` is told unless the caller, a thread that parks, may
+    /// follow in a batch and does.
     pub(crate) fn ack_handles(
         self: &Arc<Self>,
         handles: &[Handle],
+        may_follow: bool,
         completion: impl FnOnce(u64) -> Completion,
     ) -> Result<(SmallVec<[bool; 1]>, Taken), AckError> {
         let mut state = self.state.lock();
@@ -259,6 +280,7 @@ impl Shared {
         if ids.is_empty() {
             return Ok((accepted, Taken::settled(token, Ok(0))));
         }
+        let mut answer = Taken::waits(token);
         let part_of =
             |count: usize| PartKind::Ack { start: 0, count: u32::try_from(count).unwrap_or(u32::MAX) };
         match self.ack_durability {
@@ -281,15 +303,21 @@ impl Shared {
             Durability::Group => {
                 if let Some(batch) = Batch::open(&mut state.line, 0, false) {
                     let start = batch.deletes.len();
+                    let completion = if may_follow && batch.takes_follower(0) {
+                        answer.follows = Some((batch.follow(), 1));
+                        Completion::Nobody
+                    } else {
+                        completion(token)
+                    };
                     batch.durable = true;
                     batch.deletes.extend_from_slice(&ids);
                     let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
-                    batch.add_part(completion(token), PartKind::Ack { start, count });
+                    batch.add_part(completion, PartKind::Ack { start, count });
                 }
             }
         }
         self.elect(&mut state);
-        Ok((accepted, Taken::waits(token)))
+        Ok((accepted, answer))
     }
 
     /// Acks by id; ids that are not stored are fine. One token, told the number removed.
@@ -520,6 +548,16 @@ impl State {
         }
         self.counters.acked += 1;
         true
+    }
+
+    /// The store gave the entry up. Whoever picked it forgets it for himself.
+    pub(crate) fn lose(&mut self, id: u64, bytes: u64) {
+        if self.is_outstanding(id) {
+            self.early.insert(id, bytes);
+        } else {
+            self.stored = self.stored.saturating_sub(1);
+            self.stored_bytes = self.stored_bytes.saturating_sub(bytes);
+        }
     }
 
     /// Whether an ack by handle of this entry came first and is not settled. Both are told, but one removal is told once,

@@ -17,7 +17,7 @@ use crate::meta::Meta;
 use crate::room::Load;
 use crate::state::{Shared, State};
 use crate::store::{AnyStore, FailureKind, Op, StoreError};
-use crate::sync::{Arc, MutexGuard, ThreadBuilder, current_thread, yield_now};
+use crate::sync::{Arc, MutexGuard, ThreadBuilder, current_thread};
 
 /// How a commit ended.
 pub(crate) enum Verdict {
@@ -101,12 +101,11 @@ impl Shared {
     /// Commits the batch at the front and designates the next leader.
     fn lead(&self) {
         let (batch, poison) = {
-            let mut state = self.gather();
+            let mut state = self.state.lock();
             state.leader = Some(current_thread().id());
             (state.line.pop_front(), state.poison.clone())
         };
         if let Some(batch) = batch {
-            let threads = batch.threads;
             let verdict = match poison {
                 // A write failed on another thread since: nothing more reaches the store.
                 Some(failure) => {
@@ -118,7 +117,6 @@ impl Shared {
             {
                 let mut state = self.state.lock();
                 self.settle_batch(&mut state, batch, verdict, &mut settlements);
-                state.woken = threads;
             }
             // ORDER: told before the next leader is designated, so that outcomes arrive in the order of commits.
             settlements.tell();
@@ -127,28 +125,6 @@ impl Shared {
         state.leading = false;
         state.leader = None;
         self.elect(&mut state);
-    }
-
-    /// Lets the threads that the last commit woke join the batch at the front, as long as each yield brings some.
-    ///
-    /// A thread that wakes first would else lead a batch of its own while the others still wake, and from then on two
-    /// cohorts would take turns at the disk, each waiting for the commit of the other. No time passes here but what those
-    /// threads use: who is alone yields never.
-    fn gather(&self) -> MutexGuard<'_, State> {
-        let mut state = self.state.lock();
-        let woken = std::mem::take(&mut state.woken);
-        let mut here = state.front_threads();
-        while 0 < here && here < woken {
-            drop(state);
-            yield_now();
-            state = self.state.lock();
-            let now = state.front_threads();
-            if now == here {
-                break;
-            }
-            here = now;
-        }
-        state
     }
 
     /// Makes the store commit of `batch`. No lock is held.
@@ -468,11 +444,6 @@ impl Shared {
 }
 
 impl State {
-    /// How many threads wait for the batch at the front.
-    fn front_threads(&self) -> u32 {
-        self.line.front().map_or(0, |front| front.threads)
-    }
-
     /// Nothing is under way any more and the end was asked for.
     fn may_end(&self) -> bool {
         let idle = !self.leading && self.line.is_empty() && self.waiting.is_empty() && self.inline == 0;

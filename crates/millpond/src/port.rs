@@ -102,7 +102,7 @@ impl Port {
     /// Acks by handle. The list says which handles still held their item; only those have tokens, in their order.
     pub fn ack(&self, handles: &[Handle]) -> (Vec<bool>, Submitted) {
         let completion = |token| Completion::Port(Arc::clone(&self.sink), token);
-        match self.queue.shared().ack_handles(handles, completion) {
+        match self.queue.shared().ack_handles(handles, false, completion) {
             Ok((accepted, taken)) => {
                 let count = accepted.iter().filter(|accepted| **accepted).count();
                 let count = u32::try_from(count).unwrap_or(u32::MAX);

@@ -52,21 +52,23 @@ impl Delivery {
         // Made only when the ack has to wait for its commit.
         let mut ticket = None;
         let completion = |_| Completion::Ticket(Arc::clone(ticket.insert(Ticket::for_thread())));
-        let (accepted, taken) = self.shared.ack_handles(&[self.handle], completion)?;
+        let (accepted, taken) = self.shared.ack_handles(&[self.handle], true, completion)?;
         if accepted.first() != Some(&true) {
             return Ok(false);
         }
-        let outcome = match (taken.settled, &ticket) {
-            (Some(outcome), _) => outcome,
-            (None, Some(ticket)) => self.shared.drive(ticket, taken.token, None).unwrap_or(Ok(0)),
-            (None, None) => Ok(0),
+        let outcome = match (taken.settled, taken.follows, &ticket) {
+            (Some(outcome), ..) => outcome,
+            (None, Some((batch, one)), _) => batch.wait().map(|()| one),
+            (None, None, Some(ticket)) => self.shared.drive(ticket, taken.token, None).unwrap_or(Ok(0)),
+            (None, None, None) => Ok(0),
         };
         outcome.map(|_| true).map_err(AckError::from)
     }
 
     fn ack_later(&self) -> AckFuture {
         let ticket = Ticket::for_future();
-        let taken = self.shared.ack_handles(&[self.handle], |_| Completion::Ticket(Arc::clone(&ticket)));
+        let taken =
+            self.shared.ack_handles(&[self.handle], false, |_| Completion::Ticket(Arc::clone(&ticket)));
         match taken {
             Err(error) => AckFuture::ready(Err(error)),
             Ok((accepted, _)) if accepted.first() != Some(&true) => AckFuture::ready(Ok(false)),

@@ -84,8 +84,6 @@ pub(crate) struct State {
     /// The thread that makes the commit under way and tells of it.
     pub(crate) leader: Option<ThreadId>,
     pub(crate) committer_elected: bool,
-    /// How many threads waited for the last commit.
-    pub(crate) woken: u32,
     /// Commits on their callers' threads that have not been settled.
     pub(crate) inline: u32,
 

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use super::fault::{Fault, Kind, Plan};
-use super::medium::Medium;
+use super::medium::{Medium, folder_of};
 use crate::random::Random;
 
 /// A call that changed something, or made something durable.
@@ -56,9 +56,13 @@ struct Shared {
     observer: Mutex<Option<Observer>>,
 }
 
-/// One mount of a simulated disk, by one process.
+/// One mount of a simulated disk, by one process, or a folder of it.
 #[derive(Clone)]
-pub struct SimDisk(Arc<Shared>);
+pub struct SimDisk {
+    shared: Arc<Shared>,
+    /// What the names in the folder begin with on the medium; nothing for the directory itself.
+    folder: Arc<str>,
+}
 
 impl fmt::Debug for SimDisk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -75,37 +79,38 @@ impl SimDisk {
     pub fn on(medium: Medium, seed: u64) -> Self {
         let random = Random::new(seed);
         let state = State { medium, dead: false, random, plan: None, room: None, changes: 0 };
-        Self(Arc::new(Shared { state: Mutex::new(state), observer: Mutex::new(None) }))
+        let shared = Shared { state: Mutex::new(state), observer: Mutex::new(None) };
+        Self { shared: Arc::new(shared), folder: Arc::from("") }
     }
 
     /// Calls `observer` after every call that changes something or makes something durable.
     pub fn observe(&self, observer: impl FnMut(&Medium, &Call) + Send + 'static) {
-        *self.0.observer.lock() = Some(Box::new(observer));
+        *self.shared.observer.lock() = Some(Box::new(observer));
     }
 
     /// Calls nobody any more.
     pub fn unobserve(&self) {
-        *self.0.observer.lock() = None;
+        *self.shared.observer.lock() = None;
     }
 
     /// What is to fail from now on.
     pub fn plan(&self, fault: Option<Fault>) {
-        self.0.state.lock().plan = fault.map(Plan::new);
+        self.shared.state.lock().plan = fault.map(Plan::new);
     }
 
     /// How often the planned fault struck.
     pub fn fired(&self) -> u64 {
-        self.0.state.lock().plan.as_ref().map_or(0, |plan| plan.fired)
+        self.shared.state.lock().plan.as_ref().map_or(0, |plan| plan.fired)
     }
 
     /// Leaves room for so many bytes more, or for any number.
     pub fn set_room(&self, room: Option<u64>) {
-        self.0.state.lock().room = room;
+        self.shared.state.lock().room = room;
     }
 
     /// Calls that changed something so far, syncs not counted.
     pub fn changes(&self) -> u64 {
-        self.0.state.lock().changes
+        self.shared.state.lock().changes
     }
 
     /// The number of the file of this name; a file keeps its number for as long as the disk lives.
@@ -113,6 +118,7 @@ impl SimDisk {
     /// # Errors
     /// When there is no such file, or the process is gone.
     pub fn number(&self, name: &str) -> io::Result<usize> {
+        let name = &self.name(name);
         self.ask(Kind::Open, |state| state.medium.names.get(name).copied().ok_or_else(|| fault(Errno::NOENT)))
     }
 
@@ -123,14 +129,19 @@ impl SimDisk {
 
     /// The medium as it is now.
     pub fn medium(&self) -> Medium {
-        self.0.state.lock().medium.clone()
+        self.shared.state.lock().medium.clone()
     }
 
     /// The process ends here: every later call through this mount fails and changes nothing.
     pub fn kill(&self) -> Medium {
-        let mut state = self.0.state.lock();
+        let mut state = self.shared.state.lock();
         state.dead = true;
         state.medium.clone()
+    }
+
+    /// A name of this folder as the medium has it.
+    fn name(&self, name: &str) -> String {
+        format!("{}{name}", self.folder)
     }
 
     /// Makes a call that is worth an observation; `act` may fail halfway.
@@ -143,7 +154,7 @@ impl SimDisk {
     where
         T: Default,
     {
-        let mut state = self.0.state.lock();
+        let mut state = self.shared.state.lock();
         if state.dead {
             return Err(fault(Errno::IO));
         }
@@ -160,14 +171,14 @@ impl SimDisk {
         };
         let call = call(result.as_ref().unwrap_or(&T::default()));
         state.changes += u64::from(call.is_change());
-        if let Some(observer) = &mut *self.0.observer.lock() {
+        if let Some(observer) = &mut *self.shared.observer.lock() {
             observer(&state.medium, &call);
         }
         result
     }
 
     fn ask<T>(&self, kind: Kind, act: impl FnOnce(&mut State) -> io::Result<T>) -> io::Result<T> {
-        let mut state = self.0.state.lock();
+        let mut state = self.shared.state.lock();
         if state.dead {
             return Err(fault(Errno::IO));
         }
@@ -188,10 +199,15 @@ impl Disk for SimDisk {
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
-        self.ask(Kind::List, |state| Ok(state.medium.names.keys().cloned().collect()))
+        self.ask(Kind::List, |state| {
+            let own = |name: &&String| folder_of(name) == &*self.folder;
+            let names = state.medium.names.keys().filter(own);
+            Ok(names.map(|name| name[self.folder.len()..].to_owned()).collect())
+        })
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
+        let name = &self.name(name);
         let inode = self.change(
             Kind::Create,
             |_| Call::Create(name.to_owned()),
@@ -210,6 +226,7 @@ impl Disk for SimDisk {
     }
 
     fn rename_new(&self, from: &str, to: &str) -> io::Result<()> {
+        let (from, to) = (&self.name(from), &self.name(to));
         self.change(
             Kind::Rename,
             |()| Call::Rename(from.to_owned(), to.to_owned()),
@@ -227,6 +244,7 @@ impl Disk for SimDisk {
     }
 
     fn unlink(&self, name: &str) -> io::Result<()> {
+        let name = &self.name(name);
         self.change(
             Kind::Unlink,
             |()| Call::Unlink(name.to_owned()),
@@ -245,14 +263,32 @@ impl Disk for SimDisk {
             Kind::SyncDir,
             |()| Call::SyncDir,
             |state, fails| {
-                if fails {
-                    state.medium.sync_dir_failed(&mut state.random);
-                } else {
-                    state.medium.sync_dir();
+                match (self.folder.is_empty(), fails) {
+                    (true, false) => state.medium.sync_dir(),
+                    (true, true) => state.medium.sync_dir_failed(&mut state.random),
+                    (false, _) => {
+                        let random = &mut state.random;
+                        state.medium.sync_names(&self.folder, |_| !fails || random.below(2) == 0);
+                    }
                 }
                 Ok(())
             },
         )
+    }
+
+    fn folder(&self, name: &str) -> io::Result<Arc<dyn Disk>> {
+        let name = &self.name(name);
+        if !self.ask(Kind::Open, |state| Ok(state.medium.names.contains_key(name)))? {
+            self.change(
+                Kind::Create,
+                |()| Call::Create(name.clone()),
+                |state, _| {
+                    state.medium.create(name);
+                    Ok(())
+                },
+            )?;
+        }
+        Ok(Arc::new(Self { shared: Arc::clone(&self.shared), folder: format!("{name}/").into() }))
     }
 
     fn random(&self, bytes: &mut [u8]) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! What a disk is at one moment: what it holds for sure, what its cache says, and what lies between the two.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::content::{Content, SECTOR, Sector, index, is_same, mix};
@@ -36,6 +36,13 @@ impl NameOp {
         }
     }
 
+    /// The name it is about.
+    fn name(&self) -> &str {
+        match self {
+            NameOp::Create(name, _) | NameOp::Rename(name, _, _) | NameOp::Unlink(name) => name,
+        }
+    }
+
     fn apply(&self, names: &mut Names) {
         match self {
             NameOp::Create(name, inode) => drop(names.insert(name.clone(), *inode)),
@@ -50,7 +57,12 @@ impl NameOp {
 
 type Names = BTreeMap<String, usize>;
 
-/// A disk with one directory.
+/// The folder of a name, with the slash behind it; empty for the directory itself.
+pub(crate) fn folder_of(name: &str) -> &str {
+    name.rfind('/').map_or("", |at| &name[..=at])
+}
+
+/// A disk with one directory and the folders in it.
 #[derive(Clone, Default)]
 pub struct Medium {
     pub(crate) inodes: BTreeMap<usize, Arc<Inode>>,
@@ -246,18 +258,23 @@ impl Medium {
 
     pub(crate) fn sync_dir(&mut self) {
         self.syncs_after_failure += u64::from(self.directory_failed);
-        for op in std::mem::take(&mut self.name_ops) {
-            op.apply(&mut self.durable_names);
-        }
+        self.sync_names("", |_| true);
     }
 
     pub(crate) fn sync_dir_failed(&mut self, random: &mut Random) {
         self.syncs_after_failure += u64::from(self.directory_failed);
         self.directory_failed = true;
-        for op in std::mem::take(&mut self.name_ops) {
-            if random.below(2) == 0 {
-                op.apply(&mut self.durable_names);
-            }
+        self.sync_names("", |_| random.below(2) == 0);
+    }
+
+    /// Ends the doubt about names in one folder: those for which `keeps` says so are durable, the others are not.
+    pub(crate) fn sync_names(&mut self, folder: &str, mut keeps: impl FnMut(&NameOp) -> bool) {
+        let (own, others) =
+            std::mem::take(&mut self.name_ops).into_iter().partition(|op| folder_of(op.name()) == folder);
+        self.name_ops = others;
+        let own: Vec<NameOp> = own;
+        for op in own.iter().filter(|op| keeps(op)) {
+            op.apply(&mut self.durable_names);
         }
     }
 
@@ -269,6 +286,9 @@ impl Medium {
                 op.apply(&mut names);
             }
         }
+        // What lies in a folder that is not there is not there either.
+        let folders: BTreeSet<String> = names.keys().map(|name| format!("{name}/")).collect();
+        names.retain(|name, _| folder_of(name).is_empty() || folders.contains(folder_of(name)));
         names
     }
 

@@ -14,4 +14,5 @@ mod images;
 mod io_errors;
 mod long;
 mod rot;
+mod salvage;
 mod short;

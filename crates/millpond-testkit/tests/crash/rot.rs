@@ -23,20 +23,20 @@ const SEAL: u64 = 64;
 const FRAME: u64 = 64;
 
 /// A log whose every byte is known.
-struct Whole {
-    medium: Medium,
-    values: BTreeMap<u64, Vec<u8>>,
+pub(crate) struct Whole {
+    pub(crate) medium: Medium,
+    pub(crate) values: BTreeMap<u64, Vec<u8>>,
     acked: BTreeSet<u64>,
     /// Where each value lies.
-    places: BTreeMap<u64, (String, Range<u64>)>,
+    pub(crate) places: BTreeMap<u64, (String, Range<u64>)>,
     /// Segments in use, oldest first.
-    files: Vec<String>,
+    pub(crate) files: Vec<String>,
     /// After an unclean end nothing vouches for the last batch.
     closes: bool,
 }
 
 /// Three segments with entries of all sizes, some acked from the same segment and some from a later one.
-fn whole(random: &mut Random, closes: bool) -> Whole {
+pub(crate) fn whole(random: &mut Random, closes: bool) -> Whole {
     let disk = SimDisk::on(Medium::default(), random.next_u64());
     let store = testing::open_by_hand(Arc::new(disk.clone()), TINY).unwrap();
     let (mut values, mut acked) = (BTreeMap::new(), BTreeSet::new());
@@ -83,11 +83,11 @@ fn whole(random: &mut Random, closes: bool) -> Whole {
 }
 
 /// What a damaged log gave.
-struct Found {
-    entries: BTreeMap<u64, Vec<u8>>,
-    /// Entries whose reading failed, each of which is a report.
-    unreadable: BTreeSet<u64>,
-    report: RecoveryReport,
+pub(crate) struct Found {
+    pub(crate) entries: BTreeMap<u64, Vec<u8>>,
+    /// Entries that were given up when they were read, each of which is a report.
+    pub(crate) unreadable: BTreeSet<u64>,
+    pub(crate) report: RecoveryReport,
 }
 
 fn open(medium: &Medium, strict: bool, verify: bool) -> Result<LogStore, LogError> {
@@ -95,7 +95,7 @@ fn open(medium: &Medium, strict: bool, verify: bool) -> Result<LogStore, LogErro
     testing::open_by_hand(Arc::new(disk), LogOptions { strict, verify, ..TINY })
 }
 
-fn read(medium: &Medium, verify: bool) -> Result<Found, String> {
+pub(crate) fn read(medium: &Medium, verify: bool) -> Result<Found, String> {
     let store = open(medium, false, verify).map_err(|error| format!("open failed: {error}"))?;
     let mut found = Found { entries: BTreeMap::new(), unreadable: BTreeSet::new(), report: store.recovery() };
     let mut from = key::entry(0).to_vec();
@@ -103,8 +103,11 @@ fn read(medium: &Medium, verify: bool) -> Result<Found, String> {
         if let Ok(Key::Entry(id)) = Key::parse(&key) {
             match store.get(&key) {
                 Ok(Some(value)) => drop(found.entries.insert(id, value)),
+                // What is damaged is given up by the read that finds it, and said to be.
+                Ok(None) if store.take_lost().iter().any(|lost| lost.id == id) => {
+                    found.unreadable.insert(id);
+                }
                 Ok(None) => return Err(format!("entry {id} is there and has no value")),
-                Err(LogError::Corrupt { .. }) => drop(found.unreadable.insert(id)),
                 Err(error) => return Err(format!("entry {id}: {error}")),
             }
         }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use super::{FailureKind, IoDetails, Memory, Op, RecoveryReport, Store, StoreStats, Summary};
+use super::{FailureKind, IoDetails, LostEntry, Memory, Op, RecoveryReport, Store, StoreStats, Summary};
 
 /// A failure of a store, classified, with the store's own error as its source.
 #[derive(Debug)]
@@ -51,6 +51,7 @@ pub(crate) trait AnyStore: Send + Sync {
     fn summary(&self) -> Result<Summary, StoreError>;
     fn is_atomic(&self) -> bool;
     fn recovery(&self) -> RecoveryReport;
+    fn take_lost(&self) -> Vec<LostEntry>;
     fn stats(&self) -> StoreStats;
     fn close(&self) -> Result<(), StoreError>;
 }
@@ -86,6 +87,10 @@ impl<S: Store> AnyStore for S {
 
     fn recovery(&self) -> RecoveryReport {
         Store::recovery(self)
+    }
+
+    fn take_lost(&self) -> Vec<LostEntry> {
+        Store::take_lost(self)
     }
 
     fn stats(&self) -> StoreStats {

@@ -64,6 +64,12 @@ impl Directory {
         Ok(Self { path: path.to_path_buf(), descriptor })
     }
 
+    /// Opens a directory that is there.
+    pub(super) fn look(path: &Path) -> Result<Self, Refused> {
+        let descriptor = open_directory(path).map_err(|error| Refused::new("openat", path, error))?;
+        Ok(Self { path: path.to_path_buf(), descriptor })
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -82,6 +88,28 @@ impl Directory {
     pub(super) fn open_file(&self, name: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
         let flags = flags | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         retry_on_intr(|| rustix::fs::openat(self, name, flags, Mode::RUSR | Mode::WUSR))
+    }
+
+    /// Opens a file for reading only, following no link.
+    pub(super) fn open_to_read(&self, name: &str) -> rustix::io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        retry_on_intr(|| rustix::fs::openat(self, name, flags, Mode::empty()))
+    }
+
+    /// A directory in it, made where it is missing; a sync of this one makes its name durable. Follows no link.
+    pub(super) fn below(&self, name: &str) -> io::Result<Self> {
+        match rustix::fs::mkdirat(self, name, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.look_below(name)
+    }
+
+    /// A directory in it that is there. Follows no link.
+    pub(super) fn look_below(&self, name: &str) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let descriptor = retry_on_intr(|| rustix::fs::openat(self, name, flags, Mode::empty()))?;
+        Ok(Self { path: self.path.join(name), descriptor })
     }
 
     /// The names in it, in any order.

@@ -225,6 +225,7 @@ impl<L: Library> Kept<L> {
             disk_bytes: disk.bytes,
             segments: disk.files,
             syncs: self.turn.lock().syncs,
+            ..StoreStats::default()
         }
     }
 

@@ -25,7 +25,7 @@ mod library;
 #[cfg(any(feature = "redb", feature = "sled", feature = "rocksdb"))]
 mod library_error;
 mod lock;
-mod log;
+pub mod log;
 mod mem;
 #[cfg(feature = "redb")]
 mod redb;
@@ -140,6 +140,12 @@ pub trait Store: Send + Sync {
         RecoveryReport { clean: true, ..RecoveryReport::default() }
     }
 
+    /// Entries that a read gave up since the last call of this, because what is stored of them is damaged. Such a read
+    /// answers that there is no such entry.
+    fn take_lost(&self) -> Vec<LostEntry> {
+        Vec::new()
+    }
+
     /// Figures about the store's own resources.
     fn stats(&self) -> StoreStats {
         StoreStats::default()
@@ -238,6 +244,15 @@ pub struct Damage {
     pub reason: &'static str,
 }
 
+/// An entry that is given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostEntry {
+    /// Its id.
+    pub id: u64,
+    /// Bytes of its value.
+    pub bytes: u64,
+}
+
 /// Figures about a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreStats {
@@ -249,4 +264,8 @@ pub struct StoreStats {
     pub segments: u64,
     /// Calls of fsync or fdatasync on the file that is written, a store's own between commits included.
     pub syncs: u64,
+    /// Bytes that were written again so that the files they lay in could go.
+    pub rewritten_bytes: u64,
+    /// Stretches that were found damaged, at open and since.
+    pub damaged: u64,
 }

@@ -18,13 +18,9 @@ pub(crate) use latch::Latch;
 #[cfg(not(loom))]
 pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
 #[cfg(not(loom))]
-pub(crate) use std::thread::{
-    Builder as ThreadBuilder, JoinHandle, ThreadId, current as current_thread, yield_now,
-};
+pub(crate) use std::thread::{Builder as ThreadBuilder, JoinHandle, ThreadId, current as current_thread};
 
 #[cfg(loom)]
-pub(crate) use checker::thread::{
-    Builder as ThreadBuilder, JoinHandle, ThreadId, current as current_thread, yield_now,
-};
+pub(crate) use checker::thread::{Builder as ThreadBuilder, JoinHandle, ThreadId, current as current_thread};
 #[cfg(loom)]
 pub(crate) use modelled::{Condvar, Latch, Mutex, MutexGuard};

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use loom::future::block_on;
 use loom::thread;
+use millpond::store::FailureKind;
 use millpond::{Durability, Queue};
 
 use crate::store::Disk;
@@ -134,4 +135,29 @@ fn acks_by_handle_and_by_id_on_two_threads_remove_once() {
         assert!(by_handle != by_id.join().unwrap());
         end(queue, &disk);
     });
+}
+
+#[test]
+fn an_ack_that_follows_in_a_batch_is_let_through_or_told_of_the_failure() {
+    for fails in [false, true] {
+        check_with("an_ack_that_follows_in_a_batch_is_let_through_or_told_of_the_failure", 3, move || {
+            let disk = Disk::new();
+            let queue = open(&disk, Durability::Group, 8, 3);
+            let mut items = [(); 3].map(|()| queue.reserve().unwrap().unwrap()).into_iter();
+            if fails {
+                disk.fail(FailureKind::Unknown);
+            }
+            let own = items.next().unwrap();
+            let acks: Vec<_> = items.map(|item| thread::spawn(move || item.ack())).collect();
+            let mut outcomes = vec![own.ack()];
+            outcomes.extend(acks.into_iter().map(|ack| ack.join().unwrap()));
+            if fails {
+                assert!(outcomes.iter().all(Result::is_err));
+            } else {
+                assert!(outcomes.into_iter().all(|outcome| outcome.unwrap()));
+            }
+            assert_eq!(disk.entries(), if fails { 3 } else { 0 });
+            end(queue, &disk);
+        });
+    }
 }

@@ -7,6 +7,7 @@ use super::held::HeldFor;
 use super::index::Index;
 use super::pieces;
 use super::planted::{self, Fault};
+use super::salvage::GivenUp;
 use crate::key::{self, Key};
 use crate::store::Op;
 
@@ -49,13 +50,28 @@ impl Bounds {
     }
 }
 
-/// Refuses what cannot be written, before anything is. Says whether any key is not an entry's.
-pub(super) fn check(ops: &[Op<'_>]) -> Result<bool, LogError> {
-    let (mut bytes, mut others) = (0_u64, false);
+/// What kinds of operations there are in a commit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kinds {
+    /// Keys that are not entries.
+    pub(super) others: bool,
+    /// Entries that are stored.
+    pub(super) puts: bool,
+}
+
+/// Whether an operation stores an entry.
+pub(super) fn is_entry_put(op: &Op<'_>) -> bool {
+    matches!(op, Op::Put(key, _) if matches!(Key::parse(key), Ok(Key::Entry(_))))
+}
+
+/// Refuses what cannot be written, before anything is.
+pub(super) fn check(ops: &[Op<'_>]) -> Result<Kinds, LogError> {
+    let (mut bytes, mut others, mut puts) = (0_u64, false, false);
     for op in ops {
         let (Op::Put(key, _) | Op::Delete(key)) = *op;
         let is_entry = matches!(Key::parse(key)?, Key::Entry(_));
         others |= !is_entry;
+        puts |= is_entry && matches!(op, Op::Put(..));
         let value = if let Op::Put(_, value) = *op { value.len() as u64 } else { 0 };
         // The key rides in the payload of other keys, with four bytes for its length.
         let payload = if is_entry { value } else { value + key.len() as u64 + 4 };
@@ -67,16 +83,21 @@ pub(super) fn check(ops: &[Op<'_>]) -> Result<bool, LogError> {
     if bytes > LARGEST {
         return Err(LogError::TooLarge { bytes });
     }
-    Ok(others)
+    Ok(Kinds { others, puts })
 }
 
 impl Batch {
-    /// Builds a batch of `ops` and of frames that let the segments `frees` go.
-    pub(super) fn build(&mut self, ops: &[Op<'_>], index: &Index, frees: &[u64]) {
+    /// Builds a batch of frames that give up `lost`, of `ops`, and of frames that let the segments `frees` go.
+    pub(super) fn build(&mut self, ops: &[Op<'_>], index: &Index, frees: &[u64], given_up: &[GivenUp]) {
         self.clear();
         frame::begin(&mut self.bytes, frame::BATCH, 0, 0);
         let head = self.bytes.len();
         frame::finish(&mut self.bytes, head - frame::HEAD);
+        for GivenUp { segment, lost } in given_up {
+            let start = frame::begin(&mut self.bytes, frame::LOST, 0, *segment);
+            lost.encode(&mut self.bytes);
+            frame::finish(&mut self.bytes, start);
+        }
         for (done, op) in ops.iter().enumerate() {
             match *op {
                 Op::Put(key, value) => match Key::parse(key) {

@@ -34,6 +34,14 @@ pub(super) struct Stretch {
     pub(super) ahead: u64,
 }
 
+/// Entries whose bytes are only known by reading: those with an id from `low` to `high` in the stretch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unread {
+    pub(super) stretch: Stretch,
+    pub(super) low: u64,
+    pub(super) high: u64,
+}
+
 impl Cold {
     fn new(live: IdSet, blocks: Vec<Block>, bytes: u64, end: u64) -> Self {
         let shortest = blocks.iter().map(|block| block.shortest).min();
@@ -136,9 +144,8 @@ impl Cold {
         (from..upto).rev().filter(inside).map(move |place| self.stretch(place, most))
     }
 
-    /// The bytes of the values that are known without reading, and what has to be read for the rest: stretches, the last
-    /// one first, each with the lowest and the highest id that lives in it.
-    pub(super) fn exact_bytes(&self) -> (u64, Vec<(Stretch, u64, u64)>) {
+    /// The bytes of the values that are known without reading, and what has to be read for the rest, the last first.
+    pub(super) fn exact_bytes(&self) -> (u64, Vec<Unread>) {
         if !self.estimated {
             return (self.bytes, Vec::new());
         }
@@ -151,7 +158,7 @@ impl Cold {
             } else if self.ordered && block.shortest == block.longest {
                 known += count * u64::from(block.shortest);
             } else {
-                unknown.push((self.stretch(place, 0), block.low, block.high));
+                unknown.push(Unread { stretch: self.stretch(place, 0), low: block.low, high: block.high });
             }
         }
         (known, unknown)

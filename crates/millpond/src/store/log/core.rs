@@ -8,7 +8,7 @@ use std::time::Instant;
 use parking_lot::{Mutex, RwLock};
 
 use super::ahead;
-use super::batch::{self, Batch};
+use super::batch::{self, Batch, Kinds, is_entry_put};
 use super::disk::Disk;
 use super::error::LogError;
 use super::footer;
@@ -17,12 +17,15 @@ use super::handles::Handles;
 use super::index::Index;
 use super::planted::{self, Fault};
 use super::reader::{self, Reader};
+use super::reserve::need;
+use super::salvage::{GivenUp, Salvaged};
 use super::segment::{self, Identity, SMALLEST, Segment};
-use super::spare::Pool;
-use crate::store::Op;
+use super::spare::{Need, Pool, Released};
+use super::{LARGEST, LogOptions};
+use crate::store::{Damage, Op};
 
 /// Segments let go by one commit.
-const FREED_PER_COMMIT: usize = 16;
+pub(super) const FREED_PER_COMMIT: usize = 16;
 /// Memory for a loaded value beside its bytes, at most.
 const LOADED_ENTRY: u64 = 64;
 
@@ -36,7 +39,19 @@ struct Poison {
 
 /// What the holder of the turn owns.
 pub(super) struct Turn {
-    batch: Batch,
+    pub(super) batch: Batch,
+    /// Damage that was found at open and is not given up yet.
+    pub(super) damage: Vec<Damage>,
+    /// Stretches that the next batch gives up.
+    pub(super) given_up: Vec<GivenUp>,
+    /// The last segment of an earlier open, if it holds no frame.
+    pub(super) unused: Option<u64>,
+    /// The segment that compaction looked at last, with the entries that lived in it.
+    pub(super) watched: Option<(u64, u64)>,
+    /// A segment that could not be rewritten.
+    pub(super) unreadable: u64,
+    /// Where the log ended when the thread last looked whether it is idle.
+    pub(super) seen: (u64, u64),
     /// The wanted size of segments.
     pub(super) size: u64,
     pub(super) opened: Instant,
@@ -54,10 +69,15 @@ pub(super) struct Active {
 
 impl Active {
     /// Whether a batch fits, with room left for the batch that ends a life and for the footer.
-    fn fits(&self, length: usize) -> bool {
+    pub(super) fn fits(&self, length: usize) -> bool {
         let size = self.segment.header.size;
         let room = footer::seal_at(size).saturating_sub(footer::room(size));
         !self.sealed && self.end + (length + HEAD) as u64 <= room
+    }
+
+    /// Whether the next segment will be needed soon.
+    fn is_filling(&self) -> bool {
+        self.end > self.segment.header.size / 4 * 3
     }
 }
 
@@ -77,11 +97,16 @@ pub(super) struct Core {
     pub(super) index: RwLock<Index>,
     pub(super) reader: Reader,
     pub(super) largest: u64,
+    /// What is damaged is never given up.
+    pub(super) strict: bool,
+    pub(super) salvaged: Mutex<Salvaged>,
     pub(super) turn: Mutex<Turn>,
     pub(super) append: Mutex<Append>,
     poison: OnceLock<Poison>,
     closed: AtomicBool,
     syncs: AtomicU64,
+    /// Bytes that were stored again.
+    pub(super) rewritten: AtomicU64,
 }
 
 impl Core {
@@ -91,8 +116,20 @@ impl Core {
         identity: Identity,
         index: Index,
         pool: Pool,
-        largest: u64,
+        options: &LogOptions,
+        damage: Vec<Damage>,
     ) -> Self {
+        let turn = Turn {
+            batch: Batch::default(),
+            damage,
+            given_up: Vec::new(),
+            unused: None,
+            watched: None,
+            unreadable: 0,
+            seen: (0, 0),
+            size: SMALLEST,
+            opened: Instant::now(),
+        };
         Self {
             disk,
             handles,
@@ -100,12 +137,15 @@ impl Core {
             pool,
             index: RwLock::new(index),
             reader: Reader::default(),
-            largest,
-            turn: Mutex::new(Turn { batch: Batch::default(), size: SMALLEST, opened: Instant::now() }),
+            largest: options.segment_bytes.clamp(SMALLEST, LARGEST),
+            strict: options.strict,
+            salvaged: Mutex::default(),
+            turn: Mutex::new(turn),
             append: Mutex::new(Append::default()),
             poison: OnceLock::new(),
             closed: AtomicBool::new(false),
             syncs: AtomicU64::new(0),
+            rewritten: AtomicU64::new(0),
         }
     }
 
@@ -203,7 +243,7 @@ impl Core {
     /// Writes `ops` without durability if nothing stands in the way right now.
     pub(super) fn try_commit(&self, ops: &[Op<'_>]) -> Result<bool, LogError> {
         self.check_writable()?;
-        let others = batch::check(ops)?;
+        let Kinds { others, puts } = batch::check(ops)?;
         // Keys other than entries carry no place in the index, so their commits stay one after the other.
         let turn = if others { self.turn.try_lock() } else { None };
         if others && turn.is_none() {
@@ -215,63 +255,87 @@ impl Core {
         let Append { active: Some(active), rotating: false, scratch } = &mut *append else {
             return Ok(false);
         };
-        scratch.build(ops, &self.index.read(), &[]);
+        scratch.build(ops, &self.index.read(), &[], &[]);
         if scratch.is_empty() {
             return Ok(true);
         }
-        if !active.fits(scratch.bytes().len()) {
+        if !active.fits(scratch.bytes().len()) || !self.pool.meets(need(true, puts)) {
             return Ok(false);
         }
         self.write(active, scratch, true)?;
         scratch.trim();
-        let number = active.segment.number();
+        let (number, filling) = (active.segment.number(), active.is_filling());
         drop(append);
-        self.look_for_drained(number);
+        self.look_around(number, filling);
         Ok(true)
     }
 
     /// The commit of whoever holds the turn; false if it needs another segment and may not take one.
-    fn commit_in(
+    pub(super) fn commit_in(
         &self,
         turn: &mut Turn,
         ops: &[Op<'_>],
         durable: bool,
         rotate: bool,
     ) -> Result<bool, LogError> {
-        let number = self.append.lock().active.as_ref().map_or(0, |active| active.segment.number());
-        {
-            let index = self.index.read();
-            let frees = index.candidates(number, FREED_PER_COMMIT);
-            turn.batch.build(ops, &index, &frees);
-        }
-        if !turn.batch.is_empty() {
-            let at = loop {
-                let length = turn.batch.bytes().len();
-                {
-                    let mut append = self.append.lock();
-                    if let Some(active) = append.active.as_mut().filter(|active| active.fits(length)) {
-                        break self.write(active, &mut turn.batch, !durable)?;
-                    }
+        self.give_up_found(turn)?;
+        let need = need(!ops.is_empty(), ops.iter().any(is_entry_put));
+        let at = loop {
+            self.build(turn, ops);
+            if turn.batch.is_empty() {
+                if durable {
+                    self.sync()?;
                 }
-                if !rotate {
-                    return Ok(false);
-                }
-                self.rotate(turn, length)?;
-            };
-            if durable {
-                self.sync()?;
-                self.index.write().apply_batch(at.0, at.1, turn.batch.bytes());
+                break None;
             }
-            turn.batch.trim();
-        } else if durable {
+            let length = turn.batch.bytes().len();
+            let fits = {
+                let mut append = self.append.lock();
+                let active = append.active.as_mut().filter(|active| active.fits(length));
+                match active {
+                    // Pushes leave the reserve alone, and a segment from the last file acknowledges nothing yet.
+                    Some(active) if self.pool.meets(need) => {
+                        break Some(self.write(active, &mut turn.batch, !durable)?);
+                    }
+                    other => other.is_some(),
+                }
+            };
+            if !rotate {
+                return Ok(false);
+            }
+            if fits {
+                self.restock(turn, need)?;
+            } else {
+                self.rotate_with_room(turn, length, need == Need::Reserve)?;
+            }
+        };
+        if let Some(at) = at
+            && durable
+        {
             self.sync()?;
+            self.index.write().apply_batch(at.0, at.1, turn.batch.bytes());
         }
+        if at.is_some() {
+            self.gave_up(turn);
+        }
+        turn.batch.trim();
         self.release();
         Ok(true)
     }
 
+    pub(super) fn build(&self, turn: &mut Turn, ops: &[Op<'_>]) {
+        let number = self.append.lock().active.as_ref().map_or(0, |active| active.segment.number());
+        let index = self.index.read();
+        turn.batch.build(ops, &index, &index.candidates(number, FREED_PER_COMMIT), &turn.given_up);
+    }
+
     /// Appends a batch and says where it lies. With `apply` it is visible before the next one can be written.
-    fn write(&self, active: &mut Active, batch: &mut Batch, apply: bool) -> Result<(u64, u64), LogError> {
+    pub(super) fn write(
+        &self,
+        active: &mut Active,
+        batch: &mut Batch,
+        apply: bool,
+    ) -> Result<(u64, u64), LogError> {
         let (segment, at) = (&active.segment, active.end);
         let mark = if planted::is(Fault::VouchForUnsynced) { at } else { active.synced };
         batch.seal(mark, segment.seed, at);
@@ -312,74 +376,22 @@ impl Core {
         Ok(())
     }
 
-    /// Hands segments whose release is durable to the thread that unlinks them, and looks for more to let go.
-    fn release(&self) {
-        let (number, synced) = match &self.append.lock().active {
-            Some(active) => (active.segment.number(), active.synced),
+    /// Hands segments whose release is durable to the thread that clears them away, and looks for more to let go.
+    pub(super) fn release(&self) {
+        let (number, synced, filling) = match &self.append.lock().active {
+            Some(active) => (active.segment.number(), active.synced, active.is_filling()),
             None => return,
         };
         if !self.index.read().freed.is_empty() {
-            let upto = if planted::is(Fault::UnlinkBeforeFreedIsDurable) { u64::MAX } else { synced };
-            let released = self.index.write().vouch(number, upto);
-            self.pool.release(released);
-        }
-        self.look_for_drained(number);
-    }
-
-    fn look_for_drained(&self, active: u64) {
-        let waiting = {
-            let index = self.index.read();
-            !index.freed.is_empty() || !index.candidates(active, 1).is_empty()
-        };
-        if waiting {
-            self.pool.tidy_later();
-        }
-    }
-
-    /// An idle log's own commit, which lets drained segments go. Never waits for anybody.
-    pub(super) fn tidy(&self) {
-        if self.check_writable().is_err() {
-            return;
-        }
-        match self.turn.try_lock() {
-            // A failure is remembered where it matters; without room the next commit does it.
-            Some(mut turn) => drop(self.commit_in(&mut turn, &[], true, false)),
-            None => self.pool.tidy_later(),
-        }
-    }
-
-    /// Unlinks what nobody needs any more, at the end.
-    pub(super) fn clear_away(&self) -> Result<(), LogError> {
-        // Where nothing was ever appended nothing is changed, and no thread made spares.
-        if self.append.lock().active.is_none() {
-            return Ok(());
-        }
-        let (names, segments) = self.pool.drain();
-        self.unlink(&names, &segments)
-    }
-
-    /// Removes files. Only then may acks of entries in them be forgotten.
-    pub(super) fn unlink(&self, names: &[String], segments: &[u64]) -> Result<(), LogError> {
-        if names.is_empty() && segments.is_empty() {
-            return Ok(());
-        }
-        // The directory may be what failed to sync: a second sync of it would prove nothing.
-        self.check_poison()?;
-        for name in names.iter().cloned().chain(segments.iter().map(|number| segment::name(*number))) {
-            // A name that stays is no loss: no open record lists it, so a later open clears it away.
-            let _ = self.disk.unlink(&name);
-            self.handles.forget(&name);
-        }
-        if let Err(error) = self.disk.sync_dir() {
-            return Err(self.failed(LogError::io("fsync", self.disk.path().to_path_buf(), error)));
-        }
-        if !segments.is_empty() {
             let mut index = self.index.write();
-            for number in segments {
-                index.remove_part(*number);
-            }
+            let upto = if planted::is(Fault::UnlinkBeforeFreedIsDurable) { u64::MAX } else { synced };
+            let vouched = index.vouch(number, upto);
+            let size = |number: &u64| index.parts.get(number).map(|part| part.segment.header.size);
+            let released =
+                vouched.iter().filter_map(|number| Some(Released { number: *number, size: size(number)? }));
+            self.pool.release(released.collect());
         }
-        Ok(())
+        self.look_around(number, filling);
     }
 
     /// Ends the writing: everything durable, and the closing batch behind it.
@@ -405,7 +417,7 @@ impl Core {
         self.release();
         turn.batch.build_closing();
         let sealed = self.append.lock().active.as_ref().is_some_and(|active| active.sealed);
-        if sealed && let Err(error) = self.rotate(&mut turn, HEAD) {
+        if sealed && let Err(error) = self.rotate(&mut turn, HEAD, false) {
             return match error {
                 // Nothing is lost; the log only cannot say that it was closed well.
                 LogError::NoSpace { .. } => Ok(()),
@@ -423,7 +435,7 @@ impl Core {
         }
     }
 
-    fn has_drained(&self) -> bool {
+    pub(super) fn has_drained(&self) -> bool {
         let active = self.append.lock().active.as_ref().map_or(0, |active| active.segment.number());
         !self.index.read().candidates(active, 1).is_empty()
     }

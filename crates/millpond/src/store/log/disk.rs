@@ -54,6 +54,13 @@ pub trait Disk: Send + Sync {
         getrandom::fill(bytes).map_err(|error| io::Error::other(error.to_string()))
     }
 
+    /// A folder in the directory, made if it is missing; a sync of the directory makes its name durable. A disk without
+    /// folders refuses.
+    fn folder(&self, name: &str) -> io::Result<Arc<dyn Disk>> {
+        let _ = name;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Lets go of the directory; every later call fails.
     fn release(&self) {}
 }

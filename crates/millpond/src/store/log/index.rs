@@ -10,7 +10,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::bytes::{get_u32, usize_of};
-use super::cold::{Cold, Stretch};
+use super::cold::{Cold, Unread};
 use super::dense::Place;
 use super::footer::Footer;
 use super::frame::{self, Head};
@@ -373,7 +373,7 @@ impl Index {
     }
 
     /// Bytes of live entries that are known without reading, and where to read for the rest.
-    pub(super) fn exact_bytes(&self) -> (u64, Vec<(&Part, Vec<(Stretch, u64, u64)>)>) {
+    pub(super) fn exact_bytes(&self) -> (u64, Vec<(&Part, Vec<Unread>)>) {
         let (mut known, mut unknown) = (0, Vec::new());
         for part in self.parts.values() {
             match &part.entries {

@@ -22,7 +22,6 @@ pub(super) struct Lost {
 
 impl Lost {
     /// Appends the payload.
-    #[cfg_attr(not(test), expect(dead_code, reason = "nothing is given up yet"))]
     pub(super) fn encode(&self, buffer: &mut Vec<u8>) {
         let (low, high) = self.may_be.unwrap_or((u64::MAX, 0));
         for number in [self.generation, self.bytes.0, self.bytes.1, low, high] {

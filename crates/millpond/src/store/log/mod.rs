@@ -11,6 +11,7 @@ mod ahead;
 mod batch;
 mod bytes;
 mod cold;
+mod compaction;
 mod core;
 mod dense;
 mod disk;
@@ -24,16 +25,21 @@ mod held;
 mod holder;
 mod idset;
 mod index;
+mod life;
 mod lost;
 mod open_record;
 mod part;
 mod pieces;
 pub(crate) mod planted;
 mod progress;
+mod quarantine;
 mod reader;
 mod real_disk;
 mod recover;
+mod repair;
+mod reserve;
 mod rotation;
+mod salvage;
 mod scan;
 mod segment;
 mod spans;
@@ -42,21 +48,28 @@ mod spare;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod tidy;
+mod trace;
 mod verdict;
+mod verify;
 
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 pub use disk::{Disk, DiskFile, DiskLock};
 pub use error::LogError;
 pub use progress::OpenProgress;
+pub use repair::{Repaired, repair};
+pub use verify::{Verified, verify};
 
 use self::core::Core;
-use super::{FailureKind, IoDetails, Op, Pair, RecoveryReport, Store, StoreStats, Summary};
+use super::{FailureKind, IoDetails, LostEntry, Op, Pair, RecoveryReport, Store, StoreStats, Summary};
 use crate::key::Key;
 use handles::Handles;
 use holder::Holder;
+use index::Loc;
 use spare::Pool;
 
 /// The largest size a segment may be asked to have.
@@ -119,20 +132,16 @@ impl LogStore {
         mut tell: impl FnMut(OpenProgress),
     ) -> Result<Self, LogError> {
         let disk = real_disk::RealDisk::open(path.as_ref())?;
-        Self::open_and_tell(Arc::new(disk), options, false, &mut tell)
+        Self::open_as(Arc::new(disk), options, false, &mut tell)
     }
 
     /// Opens the log on any disk.
     pub fn open_on(disk: Arc<dyn Disk>, options: LogOptions) -> Result<Self, LogError> {
-        Self::open_as(disk, options, false)
+        Self::open_as(disk, options, false, &mut |_| ())
     }
 
     /// With `by_hand` no thread is started: see `testing`.
-    fn open_as(disk: Arc<dyn Disk>, options: LogOptions, by_hand: bool) -> Result<Self, LogError> {
-        Self::open_and_tell(disk, options, by_hand, &mut |_| ())
-    }
-
-    fn open_and_tell(
+    fn open_as(
         disk: Arc<dyn Disk>,
         options: LogOptions,
         by_hand: bool,
@@ -153,12 +162,31 @@ impl LogStore {
             (recover::recover(disk.as_ref(), &handles, &options, tell)?, handles)
         };
         let pool = Pool::new(found.next, found.leftovers, by_hand);
-        let largest = options.segment_bytes.clamp(segment::SMALLEST, LARGEST);
-        let core = Core::new(disk, handles, found.identity, found.index, pool, largest);
+        let damage = found.report.damage.clone();
+        let core = Core::new(disk, handles, found.identity, found.index, pool, &options, damage);
+        core.turn.lock().unused = found.unused;
         if let Some(limit) = options.eager {
             core.load(limit)?;
         }
         Ok(Self { holder: Holder::new(core, lock, by_hand), report: found.report })
+    }
+
+    /// Gives up everything that the open found damaged, durably.
+    fn give_up_all(&self) -> Result<(), LogError> {
+        self.holder.start()?;
+        self.core().give_up_all()
+    }
+
+    /// Gives up an entry that cannot be read because it is damaged, so that the next one is delivered.
+    fn salvage(&self, error: LogError, id: u64, loc: &Loc) -> Result<(), LogError> {
+        // A read that fails is an error of that call and says nothing about what is stored.
+        if self.core().strict || !matches!(error, LogError::Corrupt { .. }) {
+            return Err(error);
+        }
+        if self.holder.start().is_err() || self.core().give_up(id, loc).is_err() {
+            return Err(error);
+        }
+        Ok(())
     }
 
     fn core(&self) -> &Core {
@@ -196,8 +224,8 @@ impl Store for LogStore {
             match self.core().reader.read(self.core().disk.as_ref(), &segment, &loc, id) {
                 Ok(value) => return Ok(Some(value)),
                 // The file may have gone because the entry was settled meanwhile; then its place tells.
-                Err(error) if self.core().index.read().find(id, ahead::MOST) == Some(loc) => {
-                    return Err(error);
+                Err(error) if self.core().index.read().find(id, ahead::MOST).as_ref() == Some(&loc) => {
+                    self.salvage(error, id, &loc)?;
                 }
                 Err(_) => {}
             }
@@ -262,7 +290,13 @@ impl Store for LogStore {
     }
 
     fn recovery(&self) -> RecoveryReport {
-        self.report.clone()
+        let mut report = self.report.clone();
+        report.damage.extend_from_slice(&self.core().salvaged.lock().damage);
+        report
+    }
+
+    fn take_lost(&self) -> Vec<LostEntry> {
+        std::mem::take(&mut self.core().salvaged.lock().entries)
     }
 
     fn stats(&self) -> StoreStats {
@@ -273,6 +307,8 @@ impl Store for LogStore {
             disk_bytes: used + self.core().pool.bytes(),
             segments: index.parts.len() as u64,
             syncs: self.core().syncs(),
+            rewritten_bytes: self.core().rewritten.load(Ordering::Relaxed),
+            damaged: (self.report.damage.len() + self.core().salvaged.lock().damage.len()) as u64,
         }
     }
 

@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 
 use super::ahead::{Ahead, Look};
 use super::bytes::usize_of;
-use super::cold::Stretch;
+use super::cold::{Stretch, Unread};
 use super::dense::Place;
 use super::disk::Disk;
 use super::error::LogError;
@@ -106,7 +106,7 @@ pub(super) fn live_bytes(disk: &dyn Disk, index: &Index) -> Result<u64, LogError
         let failed = |error| LogError::io("pread", path(disk, &part.segment), error);
         // An entry that was stored again lies in two stretches, and the later one counts.
         let mut counted = IdSet::default();
-        for (stretch, low, high) in stretches {
+        for Unread { stretch, low, high } in stretches {
             ahead.read(&part.segment, &stretch, &part.about.torn, true).map_err(failed)?;
             for (id, len) in ahead.lengths(&stretch) {
                 if (low..=high).contains(&id) && part.contains(id) && !counted.contains(id) {

@@ -43,6 +43,31 @@ impl RealDisk {
         }
     }
 
+    /// Opens a directory that is there, to look at it.
+    pub(super) fn look(path: &Path) -> Result<Self, LogError> {
+        let directory = Directory::look(path).map_err(|refused| {
+            if refused.is_not_a_directory() {
+                return LogError::NotADirectory { path: refused.path };
+            }
+            LogError::io(refused.operation, refused.path, refused.source)
+        })?;
+        Ok(Self::of(directory))
+    }
+
+    /// A folder in it that is there.
+    pub(super) fn look_below(&self, name: &str) -> io::Result<Self> {
+        Ok(Self::of(self.at()?.look_below(name)?))
+    }
+
+    /// Opens a file for reading only.
+    pub(super) fn open_to_read(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
+        Ok(Arc::new(RealFile { file: self.at()?.open_to_read(name)? }))
+    }
+
+    fn of(directory: Directory) -> Self {
+        Self { path: directory.path().to_path_buf(), directory: Mutex::new(Some(Arc::new(directory))) }
+    }
+
     fn at(&self) -> io::Result<Arc<Directory>> {
         self.directory.lock().clone().ok_or_else(|| Errno::BADF.into())
     }
@@ -96,6 +121,10 @@ impl Disk for RealDisk {
 
     fn sync_dir(&self) -> io::Result<()> {
         self.at()?.sync()
+    }
+
+    fn folder(&self, name: &str) -> io::Result<Arc<dyn Disk>> {
+        Ok(Arc::new(Self::of(self.at()?.below(name)?)))
     }
 
     fn release(&self) {

@@ -17,6 +17,7 @@ use super::planted::{self, Fault as Planted};
 use super::progress::{OpenProgress, Progress};
 use super::scan::{self, Stretch, Window};
 use super::segment::{self, BLOCK, BLOCK_BYTES, Header, Identity, RECORD_AT, Segment};
+use super::trace;
 use crate::store::{Damage, RecoveryReport};
 
 /// What recovery found.
@@ -28,12 +29,20 @@ pub(super) struct Recovered {
     pub(super) next: u64,
     /// Names that no living segment has; the thread unlinks them after the first append.
     pub(super) leftovers: Vec<String>,
+    /// The last segment, if it came into use and holds no frame.
+    pub(super) unused: Option<u64>,
 }
 
 /// A file with a header of this queue.
 pub(super) struct Candidate {
     pub(super) header: Header,
     pub(super) file: Arc<dyn DiskFile>,
+}
+
+impl Candidate {
+    pub(super) fn is_recycled(&self) -> bool {
+        self.header.recycled
+    }
 }
 
 /// Error of a scan, which knows no path.
@@ -58,6 +67,9 @@ pub(super) struct Recovery<'a> {
     pub(super) report: RecoveryReport,
     pub(super) next: u64,
     pub(super) leftovers: Vec<String>,
+    pub(super) unused: Option<u64>,
+    /// Files without a valid record that hold something of their life all the same.
+    traces: BTreeSet<u64>,
     /// Segments that a vouched frame let go.
     pub(super) released: BTreeSet<u64>,
     /// Largest mark and first bad byte at or above it, of segments whose end nobody vouches for.
@@ -82,6 +94,8 @@ pub(super) fn recover(
         report: RecoveryReport { clean: true, ..RecoveryReport::default() },
         next: 1,
         leftovers: Vec::new(),
+        unused: None,
+        traces: BTreeSet::new(),
         released: BTreeSet::new(),
         open_ends: BTreeMap::new(),
         verify: options.verify || options.strict,
@@ -90,7 +104,7 @@ pub(super) fn recover(
     let identity = recovery.read_headers(handles)?;
     let authority = recovery.newest_record()?;
     recovery.replay(identity.unwrap_or_default(), authority)?;
-    let Recovery { index, report, next, leftovers, .. } = recovery;
+    let Recovery { index, report, next, leftovers, unused, .. } = recovery;
     if let Some(damage) = report.damage.first().filter(|_| options.strict) {
         let path = disk.path().join(&damage.file);
         return Err(LogError::Corrupt { path, offset: damage.offset, reason: damage.reason });
@@ -99,7 +113,7 @@ pub(super) fn recover(
         Some(identity) => identity,
         None => new_identity(disk)?,
     };
-    Ok(Recovered { identity, index, report, next, leftovers })
+    Ok(Recovered { identity, index, report, next, leftovers, unused })
 }
 
 fn new_identity(disk: &dyn Disk) -> Result<Identity, LogError> {
@@ -198,17 +212,17 @@ impl Recovery<'_> {
     }
 
     /// The newest valid open record, with the number of its segment.
-    fn newest_record(&self) -> Result<Option<(u64, OpenRecord)>, LogError> {
+    fn newest_record(&mut self) -> Result<Option<(u64, OpenRecord)>, LogError> {
         for (number, file) in self.files.iter().rev() {
             let failed = self.read_failed(*number);
-            if is_blank(file.file.as_ref()).map_err(&failed)? {
+            if !trace::may_be_in_use(file).map_err(&failed)? {
                 continue;
             }
-            if let Some((record, _)) =
-                read_record(file.file.as_ref(), file.header.seed(), *number).map_err(failed)?
-            {
+            let record = read_record(file.file.as_ref(), file.header.seed(), *number);
+            if let Some((record, _)) = record.map_err(failed)? {
                 return Ok(Some((*number, record)));
             }
+            self.traces.insert(*number);
         }
         Ok(None)
     }
@@ -249,9 +263,9 @@ impl Recovery<'_> {
                 living.push(unlisted);
             } else if *number > own {
                 // No valid record: a spare, or a segment whose record was damaged after it had been durable.
-                let failed = self.read_failed(*number);
-                let blank = is_blank(file.file.as_ref()).map_err(&failed)?;
-                if !blank && proves_its_record(file).map_err(failed)? {
+                let proven = self.traces.contains(number)
+                    && proves_its_record(file).map_err(self.read_failed(*number))?;
+                if proven {
                     living.push(unlisted);
                 }
             }
@@ -374,21 +388,6 @@ impl Recovery<'_> {
             self.judge_last(number, from, &found, window.len);
         }
         Ok(())
-    }
-}
-
-/// Whether there is nothing but zeros where a segment in use has its open record and its frames.
-fn is_blank(file: &dyn DiskFile) -> io::Result<bool> {
-    let mut bytes = vec![0; 64 * 1024];
-    let mut at = RECORD_AT;
-    loop {
-        // The cache shows what was written last, so frames that the device has show up here.
-        let got = file.read_at(&mut bytes, at)?;
-        let blank = bytes[..got].chunks(64).all(|row| row.iter().fold(0, |all, byte| all | byte) == 0);
-        if !blank || got < bytes.len() {
-            return Ok(blank);
-        }
-        at += got as u64;
     }
 }
 

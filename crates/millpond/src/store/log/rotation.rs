@@ -19,8 +19,8 @@ const FAST: Duration = Duration::from_millis(500);
 const LARGEST_RECORD: usize = 1 << 30;
 
 impl Core {
-    /// Puts the next segment into use, with room for `need` bytes.
-    pub(super) fn rotate(&self, turn: &mut Turn, need: usize) -> Result<(), LogError> {
+    /// Puts the next segment into use, with room for `need` bytes. With `spared` it leaves the reserve whole.
+    pub(super) fn rotate(&self, turn: &mut Turn, need: usize, spared: bool) -> Result<(), LogError> {
         let _rotating = Rotating::begin(&self.append);
         let old = self.append.lock().active.as_ref().map(|active| (active.segment.number(), active.end));
         let mut record = self.record(old).encode();
@@ -28,9 +28,14 @@ impl Core {
             return Err(LogError::TooLarge { bytes: record.len() as u64 });
         }
         let frames = open_record::frames_at(record.len() as u64);
-        let spare = self.pool.take(self, footer::size_for(frames + (need + HEAD) as u64))?;
+        let spare = self.pool.take(self, footer::size_for(frames + (need + HEAD) as u64), spared)?;
         // It may have been made before the thread's next sync failed.
         self.check_poison()?;
+        // Nor does anybody find what is written to a file whose name was taken away.
+        let name = segment::name(spare.number());
+        if let Err(error) = self.disk.open(&name) {
+            return Err(LogError::io("openat", self.disk.path().join(name), error));
+        }
         if let Some(active) = &mut self.append.lock().active
             && let Err(error) = self.end_life(active)
         {
@@ -71,7 +76,7 @@ impl Core {
         turn.size = by_pace.max(self.index.read().live_bytes() / 2).clamp(SMALLEST, self.largest);
         turn.opened = Instant::now();
         self.append.lock().active = Some(Active { segment: spare, end: frames, synced: 0, sealed: false });
-        self.pool.set_size(turn.size);
+        self.pool.set_size(turn.size, self.floor(record.len() as u64));
         Ok(())
     }
 

@@ -83,6 +83,8 @@ pub(super) struct Found {
     pub(super) end: u64,
     /// Where the last byte behind `end` that is not zero ends; `end` when there is none.
     pub(super) junk_end: u64,
+    /// Where the last frame ends that has a header of this life and no valid payload; 0 when there is none.
+    pub(super) own_end: u64,
     /// The entry whose header lies at `end` and whose payload does not check.
     pub(super) junk_id: Option<u64>,
     /// The largest mark.
@@ -150,6 +152,7 @@ pub(super) fn scan<E: From<io::Error>>(
             // The header is of this life and place, so no other frame begins before `next`.
             scan.bad_from.get_or_insert(at);
             scan.found.junk_end = next.min(end);
+            scan.found.own_end = next.min(end);
             scan.junk = (head.kind == frame::ENTRY).then_some((head.id, at, next));
             at = next;
             continue;

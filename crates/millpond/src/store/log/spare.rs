@@ -1,69 +1,244 @@
 //! Spares: files whose life has begun and that wait for use, so that no commit waits for a file to be filled.
 //!
-//! One thread makes them. It also unlinks what nobody needs, and gives an idle log the commit that lets drained
-//! segments go.
+//! One thread makes them, of files whose former life is over where there are such. It also clears away what nobody needs,
+//! and gives an idle log the commit that lets drained segments go.
+//!
+//! Two files, spares or old ones that can become spares without any room on the device, are the *reserve*: pushes stop
+//! before they would break it, so that acks, the letting go of segments and a later open work on a full disk.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::core::Core;
 use super::error::LogError;
-use super::planted::{self, Fault};
-use super::segment::{self, BLOCK, Header, SMALLEST, Segment};
+use super::life::{self, OldFile};
+use super::segment::{self, SMALLEST, Segment};
 
-/// Spares kept ready.
-const READY: usize = 2;
+/// Files that pushes leave for acks and recovery.
+pub(super) const RESERVE: usize = 2;
+/// Files of the least size that are made after the device was full.
+const TIGHT: u8 = 16;
 /// How long a drained segment waits for a commit that takes the frame of its release along.
 const IDLE: Duration = Duration::from_millis(100);
-const FILL: usize = 256 * 1024;
+
+/// A segment whose release is vouched for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Released {
+    pub(super) number: u64,
+    pub(super) size: u64,
+}
+
+/// What must be there before something is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Need {
+    #[default]
+    Nothing,
+    /// One file, so that the segment in use can be let go when it is full of acks.
+    Any,
+    /// The whole reserve.
+    Reserve,
+}
 
 #[derive(Default)]
 struct State {
     spares: VecDeque<Arc<Segment>>,
+    /// Files whose life is over: their room belongs to the reserve.
+    old: Vec<OldFile>,
+    /// Files found at open that no segment needs, whose size is not known yet.
+    found: Vec<String>,
     /// The number of the next file. Never given out twice.
     next: u64,
     /// The size of the next file.
     size: u64,
-    /// What a commit that waits needs at least.
+    /// What a file of the reserve must hold at least.
+    floor: u64,
+    /// What a commit that waits needs: room for so many bytes in one spare, and so many files in all.
     least: u64,
+    count: usize,
+    need: Need,
+    pace: Pace,
+    /// Files to be made until the device counts as roomy again.
+    tight: u8,
     /// Making failed: nothing more is made until somebody asks.
     halted: bool,
     failed: Option<LogError>,
-    /// Names to unlink that no living segment has.
+    /// Names nobody needs.
     discarded: Vec<String>,
-    /// Segments whose release is vouched for.
-    released: Vec<u64>,
+    released: Vec<Released>,
     tidy_at: Option<Instant>,
     stopping: bool,
+    worker: Worker,
+}
+
+/// How much is written, and so how many files are kept beside the reserve.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+enum Pace {
+    /// Nothing is stored and nothing comes.
+    #[default]
+    Rest = 0,
+    /// An old file is kept for the spare after the next.
+    Going = 1,
+    /// The segment in use is filling up: one spare more is wanted.
+    Filling = 2,
+}
+
+/// Who makes files. Whoever else waits for one leaves it to him.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Worker {
+    #[default]
+    None,
+    Thread(ThreadId),
     /// No thread does the work: whoever waits for a file makes it.
-    by_hand: bool,
+    ByHand,
+}
+
+impl Worker {
+    fn is_caller(self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Thread(id) => id == thread::current().id(),
+            Self::ByHand => true,
+        }
+    }
 }
 
 impl State {
-    fn job(&mut self, now: Instant) -> Option<Job> {
-        let wanted = self.spares.iter().all(|spare| spare.header.size < self.least) && self.least > 0;
-        let short = self.spares.len() < READY;
-        let idle = self.discarded.is_empty() && self.released.is_empty();
-        if !self.halted && (wanted || (short && idle)) {
-            let number = self.next;
-            self.next += 1;
-            let size = self.size.max(self.least.next_multiple_of(SMALLEST));
-            return Some(Job::Make { number, size });
+    /// The size of the next file: where the device was full lately, no more than is needed.
+    fn goal(&self) -> u64 {
+        if self.tight > 0 { self.floor } else { self.size }
+    }
+
+    /// Whether a file is so much larger or smaller than wanted that another one should take its place.
+    fn is_far(&self, size: u64) -> bool {
+        let goal = self.goal();
+        size.saturating_mul(4) <= goal || goal.saturating_mul(4) <= size || size < self.floor
+    }
+
+    /// Files of at least this size that can be the next segment, now or without any room on the device.
+    fn files(&self, least: u64) -> usize {
+        let spares = self.spares.iter().filter(|spare| spare.header.size >= least).count();
+        spares + self.old.iter().filter(|old| old.size >= least).count()
+    }
+
+    /// Files of the reserve.
+    fn stock(&self) -> usize {
+        self.files(self.floor)
+    }
+
+    fn meets(&self, need: Need) -> bool {
+        match need {
+            Need::Nothing => true,
+            Need::Any => self.files(SMALLEST) > 0,
+            Need::Reserve => self.stock() >= RESERVE,
         }
-        if !idle {
+    }
+
+    fn wanted(&self) -> usize {
+        RESERVE + usize::from(self.pace == Pace::Filling)
+    }
+
+    fn near(&self) -> usize {
+        self.spares.iter().filter(|spare| !self.is_far(spare.header.size)).count()
+    }
+
+    /// The spare to use for `least` bytes: one of the wanted size if there is one.
+    fn fitting(&self, least: u64) -> Option<usize> {
+        let fits = |spare: &&Arc<Segment>| spare.header.size >= least;
+        let near = self.spares.iter().position(|spare| fits(&spare) && !self.is_far(spare.header.size));
+        near.or_else(|| self.spares.iter().position(|spare| fits(&spare)))
+    }
+
+    /// Whether somebody waits for a file.
+    fn is_asked(&self) -> bool {
+        (self.least > 0 && self.fitting(self.least).is_none())
+            || self.stock() < self.count
+            || !self.meets(self.need)
+    }
+
+    /// A spare that is not needed, when there are enough of the wanted size.
+    fn surplus(&self) -> Option<usize> {
+        let far = self.spares.iter().position(|spare| self.is_far(spare.header.size));
+        far.or_else(|| self.spares.len().checked_sub(1).filter(|last| *last >= self.wanted()))
+    }
+
+    /// Gives up old files that are too small for the reserve; false when there are none. One file stays in any case.
+    fn give_small(&mut self) -> bool {
+        let (small, enough): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.old).into_iter().partition(|old| old.size < self.floor);
+        self.old = enough;
+        let mut small = small.into_iter();
+        if self.spares.is_empty() && self.old.is_empty() {
+            self.old.extend(small.next());
+        }
+        let before = self.discarded.len();
+        self.discarded.extend(small.map(|old| old.name));
+        self.discarded.len() > before
+    }
+
+    fn number(&mut self) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        number
+    }
+
+    fn job(&mut self, now: Instant) -> Option<Job> {
+        if !self.found.is_empty() {
+            return Some(Job::Measure(std::mem::take(&mut self.found)));
+        }
+        // ORDER: what goes gives room, or is what the next spare is made of.
+        if !self.discarded.is_empty() || !self.released.is_empty() {
             let names = std::mem::take(&mut self.discarded);
-            return Some(Job::Unlink { names, segments: std::mem::take(&mut self.released) });
+            return Some(Job::Clear { names, released: std::mem::take(&mut self.released) });
+        }
+        let asked = self.is_asked();
+        if asked || self.near() < self.wanted() {
+            let least = self.least.max(self.floor).max(SMALLEST);
+            // Without room on the device any old file is better than none.
+            let any = self.halted && (asked || self.spares.len() < self.wanted());
+            let useful = |old: &OldFile| old.size >= least && (any || !self.is_far(old.size));
+            if let Some(at) = self.old.iter().position(useful) {
+                let old = self.old.swap_remove(at);
+                return Some(Job::Recycle { old, number: self.number() });
+            }
+            if !self.halted {
+                let number = self.number();
+                let size = self.goal().max(least.next_multiple_of(SMALLEST));
+                return Some(Job::Make { number, size, least });
+            }
+        } else if let Some(at) = self.surplus() {
+            let spare = self.spares.remove(at)?;
+            self.discarded.push(segment::name(spare.number()));
+            return self.job(now);
+        } else if self.old.len() > usize::from(self.pace >= Pace::Going) {
+            self.discarded.extend(self.old.pop().map(|old| old.name));
+            return self.job(now);
         }
         self.tidy_at.take_if(|at| *at <= now).map(|_| Job::Tidy)
     }
 }
 
 enum Job {
-    Make { number: u64, size: u64 },
-    Unlink { names: Vec<String>, segments: Vec<u64> },
+    Make {
+        number: u64,
+        size: u64,
+        least: u64,
+    },
+    Recycle {
+        old: OldFile,
+        number: u64,
+    },
+    /// Look how large files are that were found at open.
+    Measure(Vec<String>),
+    Clear {
+        names: Vec<String>,
+        released: Vec<Released>,
+    },
     Tidy,
 }
 
@@ -71,28 +246,70 @@ enum Job {
 pub(super) struct Pool {
     state: Mutex<State>,
     changed: Condvar,
+    /// [`State::stock`], and files of any size, for those who only look.
+    stock: AtomicUsize,
+    files: AtomicUsize,
+    pace: AtomicU8,
 }
 
 impl Pool {
     pub(super) fn new(next: u64, leftovers: Vec<String>, by_hand: bool) -> Self {
-        let state = State { next, size: SMALLEST, discarded: leftovers, by_hand, ..State::default() };
-        Self { state: Mutex::new(state), changed: Condvar::new() }
+        let worker = if by_hand { Worker::ByHand } else { Worker::None };
+        let state =
+            State { next, size: SMALLEST, floor: SMALLEST, found: leftovers, worker, ..State::default() };
+        Self {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            stock: AtomicUsize::new(0),
+            files: AtomicUsize::new(0),
+            pace: AtomicU8::new(Pace::Rest as u8),
+        }
     }
 
-    /// A spare with room for `least` bytes, waiting until there is one.
-    pub(super) fn take(&self, core: &Core, least: u64) -> Result<Arc<Segment>, LogError> {
+    /// Whether what must be there is there.
+    pub(super) fn meets(&self, need: Need) -> bool {
+        match need {
+            Need::Nothing => true,
+            Need::Any => self.files.load(Ordering::Acquire) > 0,
+            Need::Reserve => self.stock.load(Ordering::Acquire) >= RESERVE,
+        }
+    }
+
+    /// Whether a spare of about the wanted size can be taken at once, and the reserve stays whole.
+    pub(super) fn can_spare(&self) -> bool {
+        let state = self.state.lock();
+        state.near() > 0 && state.stock() > RESERVE
+    }
+
+    fn publish(&self, state: &State) {
+        self.stock.store(state.stock(), Ordering::Release);
+        self.files.store(state.files(SMALLEST), Ordering::Release);
+    }
+
+    /// Changes the state and tells everybody.
+    fn change<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state.lock();
+        let result = act(&mut state);
+        self.publish(&state);
+        drop(state);
+        self.changed.notify_all();
+        result
+    }
+
+    /// Waits until `ready` gives something, or making a file fails.
+    fn wait<T>(
+        &self,
+        core: &Core,
+        ask: impl FnOnce(&mut State),
+        mut ready: impl FnMut(&mut State) -> Option<T>,
+    ) -> Result<T, LogError> {
         let mut state = self.state.lock();
         state.halted = false;
         state.failed = None;
-        state.least = least;
+        ask(&mut state);
         let result = loop {
-            if let Some(spare) = state.spares.pop_front() {
-                if spare.header.size >= least {
-                    break Ok(spare);
-                }
-                // ORDER: numbers in use ascend, and the file that fits will have a higher one than this.
-                state.discarded.push(segment::name(spare.number()));
-                continue;
+            if let Some(found) = ready(&mut state) {
+                break Ok(found);
             }
             if let Some(error) = state.failed.take() {
                 break Err(error);
@@ -101,40 +318,94 @@ impl Pool {
                 break Err(LogError::Closed);
             }
             self.changed.notify_all();
-            if state.by_hand {
+            if state.worker.is_caller() {
                 MutexGuard::unlocked(&mut state, || work(core));
             } else {
                 self.changed.wait(&mut state);
             }
         };
-        state.least = 0;
+        (state.least, state.count, state.need) = (0, 0, Need::Nothing);
+        self.publish(&state);
         drop(state);
         self.changed.notify_all();
         result
     }
 
-    /// Says what size files are wanted from now on, and drops spares that are far from it.
-    pub(super) fn set_size(&self, size: u64) {
-        let mut state = self.state.lock();
-        state.size = size;
-        let far = |spare: &Arc<Segment>| spare.header.size * 4 <= size || size * 4 <= spare.header.size;
-        let (far, near) = std::mem::take(&mut state.spares).into_iter().partition::<Vec<_>, _>(far);
-        state.spares = near.into();
-        state.discarded.extend(far.iter().map(|spare| segment::name(spare.number())));
-        drop(state);
-        self.changed.notify_all();
+    /// A spare with room for `least` bytes, waiting until there is one. With `spared` it leaves the reserve whole.
+    pub(super) fn take(&self, core: &Core, least: u64, spared: bool) -> Result<Arc<Segment>, LogError> {
+        let count = if spared { RESERVE + 1 } else { 0 };
+        let ask = |state: &mut State| (state.least, state.count) = (least, count);
+        self.wait(core, ask, |state| {
+            let at = state.fitting(least).filter(|_| state.stock() >= count)?;
+            // ORDER: numbers in use ascend, so the spares before this one get new numbers.
+            let passed: Vec<_> = state.spares.drain(..at).collect();
+            state.old.extend(passed.iter().map(|spare| old_file(spare)));
+            self.set_pace(state, Pace::Going);
+            state.spares.pop_front()
+        })
+    }
+
+    /// Waits until what must be there is there.
+    pub(super) fn ensure(&self, core: &Core, need: Need) -> Result<(), LogError> {
+        let ask = |state: &mut State| state.need = need;
+        self.wait(core, ask, |state| state.meets(need).then_some(()))
+    }
+
+    /// Says what size files are wanted from now on, and what those of the reserve must hold.
+    pub(super) fn set_size(&self, size: u64, floor: u64) {
+        self.change(|state| (state.size, state.floor) = (size, floor));
+    }
+
+    fn set_pace(&self, state: &mut State, pace: Pace) {
+        state.pace = pace;
+        self.pace.store(pace as u8, Ordering::Relaxed);
+    }
+
+    /// Asks for one spare more before it is needed.
+    pub(super) fn look_ahead(&self) {
+        if self.pace.load(Ordering::Relaxed) != Pace::Filling as u8 {
+            self.change(|state| self.set_pace(state, Pace::Filling));
+        }
+    }
+
+    /// Nothing is stored and nothing comes: no file more than the reserve is wanted.
+    pub(super) fn look_no_further(&self) {
+        if self.is_hoarding() {
+            self.change(|state| self.set_pace(state, Pace::Rest));
+        }
+    }
+
+    /// Whether there are files for a log that goes on to be written.
+    pub(super) fn is_hoarding(&self) -> bool {
+        self.pace.load(Ordering::Relaxed) != Pace::Rest as u8
     }
 
     pub(super) fn discard(&self, spare: &Segment) {
-        self.state.lock().discarded.push(segment::name(spare.number()));
-        self.changed.notify_all();
+        self.change(|state| state.old.push(old_file(spare)));
     }
 
-    pub(super) fn release(&self, segments: Vec<u64>) {
+    pub(super) fn release(&self, segments: Vec<Released>) {
         if !segments.is_empty() {
-            self.state.lock().released.extend(segments);
-            self.changed.notify_all();
+            self.change(|state| state.released.extend(segments));
         }
+    }
+
+    /// Whether the room of a file of this size is worth keeping; then the caller brings it by [`Pool::keep`].
+    pub(super) fn may_keep(&self, size: u64, kept: usize) -> bool {
+        let state = self.state.lock();
+        let short = state.stock() + kept < state.wanted() + 1;
+        size >= SMALLEST && short && (state.stock() + kept < RESERVE || !state.is_far(size))
+    }
+
+    pub(super) fn keep(&self, files: Vec<OldFile>) {
+        if !files.is_empty() {
+            self.change(|state| state.old.extend(files));
+        }
+    }
+
+    /// A name for a file whose life is over.
+    pub(super) fn temporary_name(&self) -> String {
+        segment::temporary_name(self.state.lock().number())
     }
 
     /// Asks for a commit that lets drained segments go, should none come by itself.
@@ -148,19 +419,22 @@ impl Pool {
     }
 
     pub(super) fn stop(&self) {
-        self.state.lock().stopping = true;
-        self.changed.notify_all();
+        self.change(|state| state.stopping = true);
     }
 
-    /// Bytes of the spares.
+    /// Bytes of the spares and of old files.
     pub(super) fn bytes(&self) -> u64 {
-        self.state.lock().spares.iter().map(|spare| spare.header.size).sum()
+        let state = self.state.lock();
+        let old: u64 = state.old.iter().map(|old| old.size).sum();
+        old + state.spares.iter().map(|spare| spare.header.size).sum::<u64>()
     }
 
     /// Takes everything that is left to unlink, the spares included: no later open would use them.
-    pub(super) fn drain(&self) -> (Vec<String>, Vec<u64>) {
+    pub(super) fn drain(&self) -> (Vec<String>, Vec<Released>) {
         let mut state = self.state.lock();
         let mut names = std::mem::take(&mut state.discarded);
+        names.append(&mut state.found);
+        names.extend(state.old.drain(..).map(|old| old.name));
         names.extend(state.spares.drain(..).map(|spare| segment::name(spare.number())));
         (names, std::mem::take(&mut state.released))
     }
@@ -191,22 +465,41 @@ impl Pool {
         state.job(late)
     }
 
-    fn made(&self, result: Result<Arc<Segment>, LogError>) {
-        let mut state = self.state.lock();
-        match result {
-            Ok(spare) => state.spares.push_back(spare),
+    fn made(&self, result: Result<Option<Arc<Segment>>, LogError>) {
+        self.change(|state| match result {
+            // ORDER: numbers in use ascend, and so do those of the spares: one job at a time gives them out.
+            Ok(Some(spare)) => {
+                state.tight = state.tight.saturating_sub(1);
+                state.spares.push_back(spare);
+            }
+            // An old file was of no use: what could be hoped of it is not there.
+            Ok(None) => state.halted = false,
+            // Files that are too small for the reserve give their room for one that is not.
+            Err(LogError::NoSpace { .. }) if state.give_small() => state.tight = TIGHT,
             Err(error) => {
                 state.halted = true;
-                state.failed = Some(error);
+                if matches!(error, LogError::NoSpace { .. }) {
+                    state.tight = TIGHT;
+                }
+                // Whoever waits for a spare may still be helped by an old file.
+                let least = state.least.max(state.floor).max(SMALLEST);
+                let helped = state.least > 0
+                    && state.stock() >= state.count
+                    && state.old.iter().any(|old| old.size >= least);
+                if !(helped && matches!(error, LogError::NoSpace { .. })) {
+                    state.failed = Some(error);
+                }
             }
-        }
-        drop(state);
-        self.changed.notify_all();
+        });
     }
 
-    fn is_stopping(&self) -> bool {
+    pub(super) fn is_stopping(&self) -> bool {
         self.state.lock().stopping
     }
+}
+
+fn old_file(spare: &Segment) -> OldFile {
+    OldFile { name: segment::name(spare.number()), size: spare.header.size }
 }
 
 /// Ends the waiting of others when the thread ends, however it does.
@@ -221,6 +514,7 @@ impl Drop for Ended<'_> {
 /// The thread.
 pub(super) fn run(core: &Core) {
     let _ended = Ended(&core.pool);
+    core.pool.change(|state| state.worker = Worker::Thread(thread::current().id()));
     while let Some(job) = core.pool.next_job() {
         perform(core, job);
     }
@@ -233,65 +527,31 @@ pub(super) fn work(core: &Core) -> bool {
 
 fn perform(core: &Core, job: Job) {
     match job {
-        Job::Make { number, size } => {
+        Job::Make { number, size, least } => {
             // A commit that began before the failure may still ask for a file. Its name would be made durable by a
             // second sync of a directory whose first one failed.
-            let made = core.check_poison().and_then(|()| make(core, number, size));
+            let made = core.check_poison().and_then(|()| life::begin(core, number, size, least));
+            if let Err(error) = &made {
+                core.poison_by(error);
+            }
+            core.pool.made(made.map(Some));
+        }
+        Job::Recycle { old, number } => {
+            let made = core.check_poison().and_then(|()| life::begin_again(core, &old, number));
             if let Err(error) = &made {
                 core.poison_by(error);
             }
             core.pool.made(made);
         }
+        Job::Measure(names) => core.pool.keep(measure(core, names)),
         // A failure poisons the log; the next commit tells.
-        Job::Unlink { names, segments } => drop(core.unlink(&names, &segments)),
+        Job::Clear { names, released } => drop(core.clear(&names, &released, true)),
         Job::Tidy => core.tidy(),
     }
 }
 
-/// Begins the life of a file.
-fn make(core: &Core, number: u64, size: u64) -> Result<Arc<Segment>, LogError> {
-    let name = segment::temporary_name(number);
-    let made = fill(core, number, size, &name);
-    if matches!(made, Err(LogError::NoSpace { .. })) {
-        // Gives back what was taken; what stays is cleared away by a later open.
-        let _ = core.disk.unlink(&name);
-    }
-    made
-}
-
-fn fill(core: &Core, number: u64, size: u64, temporary: &str) -> Result<Arc<Segment>, LogError> {
-    let path = core.disk.path().join(temporary);
-    let failed = |operation| {
-        let path = path.clone();
-        move |error| LogError::write(operation, path, error)
-    };
-    let mut random = [0; 8];
-    core.disk.random(&mut random).map_err(failed("getrandom"))?;
-    if planted::is(Fault::ReuseGeneration) {
-        random = [1; 8];
-    }
-    let generation = u64::from_le_bytes(random);
-    let header = Header { identity: core.identity, generation, number, size, recycled: false };
-    let file = core.disk.create(temporary).map_err(failed("openat"))?;
-    let zeros = vec![0; FILL];
-    let mut at = 0;
-    while at < size {
-        if core.pool.is_stopping() {
-            return Err(LogError::Closed);
-        }
-        let length = super::bytes::usize_of((size - at).min(FILL as u64));
-        file.write_all_at(&zeros[..length], at).map_err(failed("pwrite"))?;
-        at += length as u64;
-    }
-    for start in [0, BLOCK] {
-        file.write_all_at(&header.encode(), start).map_err(failed("pwrite"))?;
-    }
-    let skips = planted::is(Fault::SkipSpareSync);
-    let synced = if skips { Ok(()) } else { file.sync_all() };
-    synced.map_err(|error| LogError::io("fsync", path.clone(), error))?;
-    core.disk.rename_new(temporary, &segment::name(number)).map_err(failed("renameat2"))?;
-    let skips = planted::is(Fault::SkipDirectorySync);
-    let synced = if skips { Ok(()) } else { core.disk.sync_dir() };
-    synced.map_err(|error| LogError::io("fsync", core.disk.path().to_path_buf(), error))?;
-    Ok(Arc::new(Segment::new(header, file, 0)))
+/// How large files are that were found at open. What is too small for a segment has no use as one.
+fn measure(core: &Core, names: Vec<String>) -> Vec<OldFile> {
+    let size = |name: &str| core.handles.file(name.to_owned()).len().unwrap_or(0);
+    names.into_iter().map(|name| OldFile { size: size(&name), name }).collect()
 }

@@ -14,7 +14,7 @@ use super::{LogOptions, LogStore, frame, open_record, spare};
 /// # Errors
 /// As [`LogStore::open_on`].
 pub fn open_by_hand(disk: Arc<dyn Disk>, options: LogOptions) -> Result<LogStore, LogError> {
-    LogStore::open_as(disk, options, true)
+    LogStore::open_as(disk, options, true, &mut |_| ())
 }
 
 /// Does one job of the thread (making a spare, unlinking, letting drained segments go); false when there is none.
@@ -30,7 +30,7 @@ pub fn rotate(store: &LogStore) -> Result<(), LogError> {
     let core = store.core();
     let mut turn = core.turn.lock();
     core.check_writable()?;
-    core.rotate(&mut turn, 0)
+    core.rotate(&mut turn, 0, false)
 }
 
 /// What a file life begins with.

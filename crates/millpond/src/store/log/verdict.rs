@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::freed::Freed;
 use super::open_record::Living;
 use super::planted::{self, Fault};
-use super::recover::Recovery;
+use super::recover::{Candidate, Recovery};
 use super::scan::Found;
 use super::segment;
 
@@ -27,6 +27,9 @@ impl Recovery<'_> {
     /// The last segment of a life: its largest mark vouches for what lies below, the rest may be torn.
     pub(super) fn judge_last(&mut self, number: u64, from: u64, found: &Found, len: u64) {
         let mark = found.mark;
+        // In a file with a former life, what lies behind the frames is torn only where this life left a header.
+        let recycled = self.files.get(&number).is_some_and(Candidate::is_recycled);
+        let junk_end = if recycled { found.own_end.max(found.end) } else { found.junk_end };
         let mut torn = Vec::new();
         let mut first_bad = u64::MAX;
         for bad in &found.bad {
@@ -55,9 +58,10 @@ impl Recovery<'_> {
             let ids = (found.junk_id.or(found.last_id.map(|id| id.saturating_add(1))), None);
             self.damaged(number, (len, size), ids, "the file is too short");
         }
-        self.report.dropped_tail_bytes += found.junk_end.saturating_sub(found.end.max(mark));
-        self.report.clean = found.closed && found.junk_end == found.end;
+        self.report.dropped_tail_bytes += junk_end.saturating_sub(found.end.max(mark));
+        self.report.clean = found.closed && junk_end == found.end;
         self.open_ends.insert(number, (mark, first_bad));
+        self.unused = Some(number).filter(|_| found.end == from && mark == 0 && found.bad.is_empty());
         if let Some(part) = self.index.parts.get_mut(&number) {
             part.about.live_end = found.end.max(mark).max(from);
             part.about.mark = mark;

@@ -16,7 +16,7 @@ fn used(path: &Path) -> u64 {
     fs::read(path).unwrap().iter().rposition(|byte| *byte != 0).unwrap() as u64 + 1
 }
 
-fn filled(count: u64, length: usize) -> tempfile::TempDir {
+pub(super) fn filled(count: u64, length: usize) -> tempfile::TempDir {
     let dir = directory();
     let store = open(dir.path());
     for id in 1..=count {
@@ -26,7 +26,7 @@ fn filled(count: u64, length: usize) -> tempfile::TempDir {
     dir
 }
 
-fn check_values(store: &LogStore, length: usize) -> Vec<u64> {
+pub(super) fn check_values(store: &LogStore, length: usize) -> Vec<u64> {
     for (key, bytes) in contents(store) {
         if let Ok(key::Key::Entry(id)) = key::Key::parse(&key) {
             assert!(bytes == value(id, length), "a wrong byte in {id}");
@@ -149,25 +149,6 @@ fn o03_one_flipped_bit_costs_one_entry_at_most() {
         handle.write_all_at(&byte, at).unwrap();
     }
     assert!(open(dir.path()).recovery().clean);
-}
-
-#[test]
-fn damage_outlives_further_use_and_its_segment_is_kept() {
-    let dir = filled(150, 1000);
-    let file = segments(dir.path())[0].clone();
-    let middle = used(&file) / 2;
-    OpenOptions::new().write(true).open(&file).unwrap().write_all_at(&[0xff; 16], middle).unwrap();
-    for round in 0..3 {
-        let store = open(dir.path());
-        assert!(!store.recovery().damage.is_empty());
-        for id in ids(&store) {
-            delete(&store, id);
-        }
-        put(&store, 1000 + round, &value(round, 50_000));
-        store.close().unwrap();
-        assert!(file.exists());
-    }
-    assert!(segments(dir.path()).len() <= 4);
 }
 
 #[test]

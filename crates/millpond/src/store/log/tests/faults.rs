@@ -76,7 +76,7 @@ fn a_commit_that_was_under_way_gets_no_file_after_a_failed_sync() {
     settle(&disk);
     let calls = disk.0.state.lock().calls;
     // What a commit does that had passed the check before the failure.
-    assert!(matches!(store.core().pool.take(store.core(), 1), Err(LogError::Poisoned { .. })));
+    assert!(matches!(store.core().pool.take(store.core(), 1, false), Err(LogError::Poisoned { .. })));
     settle(&disk);
     assert_eq!(disk.0.state.lock().calls, calls, "nothing is made, and no directory is synced again");
 }
@@ -132,20 +132,4 @@ fn a_full_disk_does_not_stop_a_close() {
     let store = on(&disk);
     assert!(!store.recovery().clean && store.recovery().damage.is_empty());
     assert_eq!(ids(&store), [1]);
-}
-
-#[test]
-fn a_read_that_fails_to_check_is_an_error_of_that_call() {
-    let dir = directory();
-    let store = open(dir.path());
-    for id in 1..=5 {
-        put(&store, id, &value(id, 5000));
-    }
-    let file = std::fs::OpenOptions::new().write(true).open(&segments(dir.path())[0]).unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&file, &[1, 2, 3], 12_288 + 500 + 2 * 5048).unwrap();
-    let failed: Vec<u64> = (1..=5).filter(|id| store.get(&key::entry(*id)).is_err()).collect();
-    assert_eq!(failed.len(), 1);
-    let error = store.get(&key::entry(failed[0])).unwrap_err();
-    assert_eq!(store.classify(&error), FailureKind::Corrupt);
-    put(&store, 6, b"six");
 }

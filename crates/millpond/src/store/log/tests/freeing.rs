@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-fn wait_for(what: impl Fn() -> bool) -> bool {
-    let until = Instant::now() + Duration::from_secs(10);
+pub(super) fn wait_for(what: impl Fn() -> bool) -> bool {
+    let until = Instant::now() + Duration::from_secs(60);
     while Instant::now() < until {
         if what() {
             return true;

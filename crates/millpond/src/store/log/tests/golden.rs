@@ -76,7 +76,7 @@ fn all() -> Vec<(&'static str, Vec<u8>)> {
         Op::Put(&[0], b"m"),
         Op::Delete(&[4, 1]),
     ];
-    commit.build(&ops, &Index::default(), &[]);
+    commit.build(&ops, &Index::default(), &[], &[]);
     commit.seal(12_400, HEADER.seed(), 12_416);
     let mut closing = Batch::default();
     closing.build_closing();

@@ -9,7 +9,11 @@ mod freeing;
 mod golden;
 mod lazy;
 mod model;
+mod recycled;
+mod salvage;
 mod sim;
+mod small;
+mod space;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{LogOptions, LogStore};
+use super::{LogOptions, LogStore, segment};
 use crate::key;
 use crate::store::{Op, Store};
 

@@ -55,6 +55,8 @@ pub(crate) struct State {
     pub(crate) calls: u64,
     /// Bytes that may still be written before the disk is full.
     pub(crate) room: Option<u64>,
+    /// Every read fails.
+    pub(crate) fail_reads: bool,
     /// The sync that fails, counted down.
     pub(crate) fail_sync_in: Option<u64>,
 }
@@ -278,11 +280,17 @@ impl DiskFile for SimFile {
 
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
         let state = self.sim.state.lock();
+        if state.fail_reads {
+            return Err(fault(Errno::IO));
+        }
         Ok(read(&state.inodes[self.inode].cached, bytes, offset))
     }
 
     fn read_uncached_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
         let state = self.sim.state.lock();
+        if state.fail_reads {
+            return Err(fault(Errno::IO));
+        }
         let inode = &state.inodes[self.inode];
         // Dirty pages stay where they are; after a failed sync the cache and the device differ for good.
         Ok(read(if inode.failed { &inode.durable } else { &inode.cached }, bytes, offset))
