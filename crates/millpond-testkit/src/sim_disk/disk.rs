@@ -118,6 +118,7 @@ impl SimDisk {
     /// # Errors
     /// When there is no such file, or the process is gone.
     pub fn number(&self, name: &str) -> io::Result<usize> {
+        let name = &self.name(name);
         self.ask(Kind::Open, |state| state.medium.names.get(name).copied().ok_or_else(|| fault(Errno::NOENT)))
     }
 

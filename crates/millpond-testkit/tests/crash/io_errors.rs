@@ -165,7 +165,24 @@ fn inject(base: &Base, seed: u64, fault: Fault) -> Result<bool, String> {
         judge(medium.images().one(&mut random), &told)
             .map_err(|error| format!("after a power cut: {error}"))?;
     }
+    if fired {
+        go_on(medium, seed, told, &mut random)?;
+    }
     Ok(fired)
+}
+
+/// Another process goes on where one ended that met a fault, and then the power goes. What the first one could not make
+/// durable the second one's cache still shows, whatever its own syncs say.
+fn go_on(medium: Medium, seed: u64, mut told: Told, random: &mut Random) -> Result<(), String> {
+    told.poisoned = false;
+    let disk = SimDisk::on(medium, seed ^ 1);
+    script(&disk, seed ^ 1, &mut told);
+    let medium = disk.kill();
+    for _ in 0..2 {
+        judge(medium.images().one(random), &told)
+            .map_err(|error| format!("after a power cut behind another process: {error}"))?;
+    }
+    Ok(())
 }
 
 /// A queue that was used and killed, so that opening it has something to read.

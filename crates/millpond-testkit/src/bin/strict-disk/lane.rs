@@ -83,12 +83,14 @@ pub(crate) struct Lane {
     worker: Worker,
     deaf: Deaf,
     random: Random,
+    /// The cycle before, which left what this one finds.
+    before: Option<Cycle>,
 }
 
 impl Lane {
     pub(crate) fn start(addon: &Addon, deaf: Deaf, seed: u64, folder: &Path) -> io::Result<Self> {
         let (disk, worker) = (StrictDisk::mount(folder)?, Worker::start(addon)?);
-        Ok(Self { disk, worker, deaf, random: Random::new(seed) })
+        Ok(Self { disk, worker, deaf, random: Random::new(seed), before: None })
     }
 
     pub(crate) fn run(mut self, cycles: u64) -> io::Result<Outcome> {
@@ -123,8 +125,10 @@ impl Lane {
         );
         let said = Said::read(&self.worker.live(&words)?);
         let log = self.disk.log(boot).ok_or_else(|| io::Error::other("no such boot"))?;
-        let mut violate =
-            |what: String| outcome.violations.push(format!("cycle {number}, {cycle:?}: {what}"));
+        let before = self.before.replace(cycle.clone());
+        let mut violate = |what: String| {
+            outcome.violations.push(format!("cycle {number}, {cycle:?}: {what}; before: {before:?}"));
+        };
         if let Some(damage) = &said.damage {
             violate(format!("damage reported: {damage}"));
         }
