@@ -24,6 +24,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ack;
 mod batch;
 mod builder;
 mod code;

@@ -17,7 +17,7 @@ const UNSHARE: &str = "unshare";
 
 /// What block devices need.
 pub const DEVICES: [&str; 2] = ["/dev/fuse", "/dev/loop-control"];
-/// What block devices need beside [`UNSHARE`]: a program, and the package that has it.
+/// What block devices need beside `unshare`: a program, and the package that has it.
 pub const PROGRAMS: [(&str, &str); 9] = [
     ("qemu-storage-daemon", "qemu-utils"),
     ("mkfs.ext4", "e2fsprogs"),

@@ -573,6 +573,11 @@ fn perform(core: &Core, job: Job) {
 
 /// How large files are that were found at open. What is too small for a segment has no use as one.
 fn measure(core: &Core, names: Vec<String>) -> Vec<OldFile> {
-    let size = |name: &str| core.handles.file(name.to_owned()).len().unwrap_or(0);
+    // CRASH: a temporary name may be one that a former process gave, and its sync of the directory may have failed. Then
+    // the old name is still on the disk whatever later syncs say, and must not come back with the header of another number.
+    let is_temporary = |name: &str| segment::number_of(name).is_some_and(|(_, temporary)| temporary);
+    let size = |name: &str| {
+        if is_temporary(name) { 0 } else { core.handles.file(name.to_owned()).len().unwrap_or(0) }
+    };
     names.into_iter().map(|name| OldFile { size: size(&name), name }).collect()
 }
