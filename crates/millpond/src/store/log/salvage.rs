@@ -72,10 +72,12 @@ impl Core {
         may_be: Option<(u64, u64)>,
     ) -> Result<Lost, LogError> {
         let generation = segment.header.generation;
-        let ids = headers(segment.file.as_ref(), segment.seed, stretch);
+        // What was listed may be larger than what is there.
+        let there = (stretch.0, segment.file.len().map_or(stretch.1, |len| stretch.1.min(len)));
+        let ids = headers(segment.file.as_ref(), segment.seed, there);
         if ids.is_some() {
             // Never a condition: without room, or where it cannot be read, the rest is delivered all the same.
-            let kept = quarantine::keep(self.disk.as_ref(), segment.file.as_ref(), generation, stretch);
+            let kept = quarantine::keep(self.disk.as_ref(), segment.file.as_ref(), generation, there);
             if kept.is_ok_and(|kept| kept) {
                 // The folder may be new. This is the directory of the log: where its sync fails the log ends.
                 self.sync_directory()?;
@@ -192,6 +194,9 @@ fn headers(file: &dyn DiskFile, seed: u32, (from, to): (u64, u64)) -> Option<Vec
                     ids.push((head.id, head.id));
                 }
             }
+        }
+        if got < bytes.len() {
+            break;
         }
         start += STEP;
     }
