@@ -236,6 +236,10 @@ impl Core {
         }
         let mut turn = self.turn.lock();
         self.check_writable()?;
+        // Opening made durable what it found, and before the first append no thread makes files.
+        if ops.is_empty() && self.append.lock().active.is_none() {
+            return Ok(());
+        }
         self.commit_in(&mut turn, ops, durable, true)?;
         Ok(())
     }

@@ -183,12 +183,17 @@ impl Index {
 
     fn put(&mut self, segment: u64, id: u64, place: Place) {
         // An id above all others is not stored yet.
-        if id <= self.highest
-            && let Some(old) = self.segment_of(id).filter(|old| *old != segment)
-        {
+        if id <= self.highest {
             // A replaced entry is settled by its successor's segment: were that one freed without passing this on, the old
-            // value would come back.
-            self.settle((segment, place.offset()), old, id, id);
+            // value would come back. There may be several: when a segment without a footer is read again, the one that had
+            // replaced the oldest may be gone, and what it held be said only later in the log.
+            let holds = |number: &u64| {
+                *number != segment && self.parts.get(number).is_some_and(|part| part.contains(id))
+            };
+            let old: SmallVec<[u64; 2]> = self.spans.around(id).filter(holds).collect();
+            for old in old {
+                self.settle((segment, place.offset()), old, id, id);
+            }
         }
         self.highest = self.highest.max(id);
         if let Some(part) = self.parts.get_mut(&segment) {
@@ -390,5 +395,62 @@ impl Index {
 
     pub(super) fn live_bytes(&self) -> u64 {
         self.parts.values().map(Part::live_bytes).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::store::log::disk::DiskFile;
+    use crate::store::log::segment::Header;
+
+    /// A file that nobody reads.
+    struct NoFile;
+
+    impl DiskFile for NoFile {
+        fn read_at(&self, _: &mut [u8], _: u64) -> io::Result<usize> {
+            Ok(0)
+        }
+
+        fn read_uncached_at(&self, _: &mut [u8], _: u64) -> io::Result<usize> {
+            Ok(0)
+        }
+
+        fn write_all_at(&self, _: &[u8], _: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn sync_data(&self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn sync_all(&self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn len(&self) -> io::Result<u64> {
+            Ok(0)
+        }
+    }
+
+    #[test]
+    fn an_entry_that_is_stored_again_replaces_every_older_one() {
+        let mut index = Index::default();
+        // The footers of the first two say that the entry lives, and the segment that said otherwise is gone.
+        for number in [9, 13] {
+            let header = Header { identity: [1; 16], generation: 1, number, size: 1 << 16, recycled: false };
+            let living = Living { number, generation: 1, size: 1 << 16, ..Living::default() };
+            index.add_part(Arc::new(Segment::new(header, Arc::new(NoFile), 0)), living);
+            let footer = Footer { end: 20_000, ids: Some((5, 5)), live: vec![(5, 5)], ..Footer::default() };
+            index.apply_footer(number, &footer, false);
+        }
+        let header = Header { identity: [1; 16], generation: 1, number: 17, size: 1 << 16, recycled: false };
+        let living = Living { number: 17, generation: 1, size: 1 << 16, ..Living::default() };
+        index.add_part(Arc::new(Segment::new(header, Arc::new(NoFile), 0)), living);
+        index.put(17, 5, Place::new(16_384, 1));
+        let live: Vec<u64> = index.parts.values().map(Part::live).collect();
+        assert_eq!(live, [0, 0, 1]);
     }
 }

@@ -160,3 +160,25 @@ fn readers_see_an_entry_or_none_while_segments_go() {
     });
     assert_eq!(ids(&store), (281..=300).collect::<Vec<_>>());
 }
+
+#[test]
+fn an_empty_durable_commit_after_an_open_waits_for_nobody() {
+    let dir = directory();
+    let store = open(dir.path());
+    for id in 1..=40 {
+        put(&store, id, &value(id, 10_000));
+    }
+    let all: Vec<_> = (1..=40).map(key::entry).collect();
+    let deletes: Vec<_> = all.iter().map(|key| Op::Delete(key)).collect();
+    store.commit(&deletes, true).unwrap();
+    // Its segments hold nothing any more, and no frame lets them go yet. Files in the making come and go meanwhile.
+    let killed = directory();
+    for file in segments(dir.path()) {
+        let _ = fs::copy(&file, killed.path().join(file.file_name().unwrap()));
+    }
+    drop(store);
+    let store = open(killed.path());
+    let (sender, receiver) = std::sync::mpsc::channel();
+    thread::spawn(move || sender.send(store.commit(&[], true).is_ok()));
+    assert!(receiver.recv_timeout(Duration::from_secs(20)).unwrap());
+}
