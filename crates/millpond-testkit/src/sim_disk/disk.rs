@@ -222,7 +222,7 @@ impl Disk for SimDisk {
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-        self.number(&self.name(name)).map(|number| self.file(number))
+        self.number(name).map(|number| self.file(number))
     }
 
     fn rename_new(&self, from: &str, to: &str) -> io::Result<()> {

@@ -195,9 +195,6 @@ fn headers(file: &dyn DiskFile, seed: u32, (from, to): (u64, u64)) -> Option<Vec
                 }
             }
         }
-        if got < bytes.len() {
-            break;
-        }
         start += STEP;
     }
     ids.sort_unstable();
