@@ -40,8 +40,8 @@ impl Index {
         let mut best: Option<(u64, u64, u64)> = None;
         for (number, part) in self.parts.iter().filter(|(number, _)| **number != active) {
             let (own, live) = (part.segment.header.size, live_span(part));
-            size += own;
-            span += live;
+            size = own.saturating_add(size);
+            span = live.saturating_add(span);
             let held = freed::bytes_bound(&part.held);
             let stays = part.pinned || part.damaged || part.leaving || held > own / 2;
             let few = part.live() > 0 && live.saturating_add(held).saturating_mul(SHARE) <= own;

@@ -35,7 +35,10 @@ impl<'a> Progress<'a> {
         // The clock is not asked for every small frame; a large one takes its time anyway.
         if self.calls.is_multiple_of(64) && self.told.elapsed() >= EVERY {
             self.told = Instant::now();
-            (self.tell)(OpenProgress { done: (self.done + at).min(self.total), total: self.total });
+            (self.tell)(OpenProgress {
+                done: self.done.saturating_add(at).min(self.total),
+                total: self.total,
+            });
         }
     }
 }

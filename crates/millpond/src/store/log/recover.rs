@@ -274,11 +274,12 @@ impl Recovery<'_> {
         living.sort_by_key(|part| part.number);
         // What the authority lists was synced before the authority was written.
         self.sync(living.iter().filter(|part| part.number >= own))?;
-        self.progress.total = living.iter().map(|part| part.size).sum();
+        // Sizes are what a record says.
+        self.progress.total = living.iter().fold(0, |total, part| part.size.saturating_add(total));
         for part in &living {
             self.add_part(part);
             self.read_segment(part, part.number >= own, listed.contains(&part.number))?;
-            self.progress.done += part.size;
+            self.progress.done = self.progress.done.saturating_add(part.size);
         }
         self.let_go(&living);
         self.report_missing(&living);
