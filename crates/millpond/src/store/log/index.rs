@@ -393,6 +393,11 @@ impl Index {
         (known, unknown)
     }
 
+    /// Bytes of the segments' files, as their headers have them.
+    pub(super) fn file_bytes(&self) -> u64 {
+        self.parts.values().fold(0, |bytes, part| part.segment.header.size.saturating_add(bytes))
+    }
+
     pub(super) fn live_bytes(&self) -> u64 {
         self.parts.values().map(Part::live_bytes).sum()
     }
@@ -438,17 +443,18 @@ mod tests {
     #[test]
     fn an_entry_that_is_stored_again_replaces_every_older_one() {
         let mut index = Index::default();
-        // The footers of the first two say that the entry lives, and the segment that said otherwise is gone.
-        for number in [9, 13] {
+        let add = |index: &mut Index, number| {
             let header = Header { identity: [1; 16], generation: 1, number, size: 1 << 16, recycled: false };
             let living = Living { number, generation: 1, size: 1 << 16, ..Living::default() };
             index.add_part(Arc::new(Segment::new(header, Arc::new(NoFile), 0)), living);
+        };
+        // The footers of the first two say that the entry lives, and the segment that said otherwise is gone.
+        for number in [9, 13] {
+            add(&mut index, number);
             let footer = Footer { end: 20_000, ids: Some((5, 5)), live: vec![(5, 5)], ..Footer::default() };
             index.apply_footer(number, &footer, false);
         }
-        let header = Header { identity: [1; 16], generation: 1, number: 17, size: 1 << 16, recycled: false };
-        let living = Living { number: 17, generation: 1, size: 1 << 16, ..Living::default() };
-        index.add_part(Arc::new(Segment::new(header, Arc::new(NoFile), 0)), living);
+        add(&mut index, 17);
         index.put(17, 5, Place::new(16_384, 1));
         let live: Vec<u64> = index.parts.values().map(Part::live).collect();
         assert_eq!(live, [0, 0, 1]);

@@ -302,11 +302,9 @@ impl Store for LogStore {
 
     fn stats(&self) -> StoreStats {
         let index = self.core().index.read();
-        let used =
-            index.parts.values().fold(0, |used: u64, part| used.saturating_add(part.segment.header.size));
         StoreStats {
             live_bytes: index.live_bytes(),
-            disk_bytes: used.saturating_add(self.core().pool.bytes()),
+            disk_bytes: index.file_bytes().saturating_add(self.core().pool.bytes()),
             segments: index.parts.len() as u64,
             syncs: self.core().syncs(),
             rewritten_bytes: self.core().rewritten.load(Ordering::Relaxed),

@@ -83,7 +83,7 @@ fn look(disk: &Arc<dyn Disk>) -> Result<Verified, LogError> {
         entries: index.summary().count,
         bytes: reader::live_bytes(disk.as_ref(), index)?,
         segments: index.parts.len() as u64,
-        disk_bytes: index.parts.values().fold(0, |used, part| part.segment.header.size.saturating_add(used)),
+        disk_bytes: index.file_bytes(),
         quarantined: quarantine::count(disk.as_ref()),
         recovery: found.report,
     })
